@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs'
+import { SluiceError } from 'sluice'
+import { type Command, type Io, readArguments } from './command.ts'
+import { replayCommand } from './replay-command.ts'
+
+const commands: readonly Command[] = [replayCommand]
+
+const help = `Usage: sluice COMMAND [OPTIONS]
+
+Commands:
+${commands.map(({ name, summary }) => `  ${name.padEnd(12)}${summary}`).join('\n')}
+
+Options:
+  -h, --help    print this help, or the help of a command: sluice COMMAND --help
+  --version     print the version
+
+Examples:
+  sluice replay requests.txt
+  sluice replay < requests.txt > answers.txt
+`
+
+const io: Io = {
+  input: () => process.stdin,
+  get inputIsTerminal() {
+    return process.stdin.isTTY === true
+  },
+  write: (text) =>
+    new Promise((resolve, reject) => {
+      process.stdout.write(text, (error) => (error ? reject(error) : resolve()))
+    }),
+  note: (line) => {
+    process.stderr.write(`${line}\n`)
+  },
+}
+
+async function run(argv: readonly string[]): Promise<void> {
+  const found = argv.findIndex((argument) => !argument.startsWith('-'))
+  const at = found === -1 ? argv.length : found
+  const options = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } } as const
+  const { values } = readArguments(argv.slice(0, at), options, 'sluice --help')
+  if (values.help) return io.write(help)
+  if (values.version) return io.write(`${version()}\n`)
+  if (at === argv.length) {
+    throw new SluiceError('SLUICE_OPTION', 'a command is missing. Run sluice --help for the list.')
+  }
+  const command = commands.find(({ name }) => name === argv[at])
+  if (command === undefined) {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `unknown command ${JSON.stringify(argv[at])}. Run sluice --help for the list.`,
+    )
+  }
+  await command.run(argv.slice(at + 1), io)
+}
+
+function version(): string {
+  return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
+}
+
+/** Turns what ended a command into an exit code: 2 is the user's mistake, 1 a failed write. */
+function exitCodeOf(error: NodeJS.ErrnoException): number {
+  // The reader, such as head, has seen enough; that is no failure.
+  if (error.code === 'EPIPE') return 0
+  if (error instanceof SluiceError) {
+    io.note(`sluice: ${error.message}`)
+    return 2
+  }
+  if (error.syscall !== 'write') throw error
+  io.note(`sluice: cannot write the output: ${error.message}`)
+  return 1
+}
+
+// A failed write is reported to its callback; without a listener the event would end the process.
+process.stdout.on('error', () => {})
+process.stderr.on('error', () => {})
+
+try {
+  await run(process.argv.slice(2))
+} catch (error) {
+  process.exitCode = exitCodeOf(error as NodeJS.ErrnoException)
+}

@@ -1,0 +1,51 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util'
+import { SluiceError } from 'sluice'
+
+/** Io is what a command sees of its process, so that a test can run it without one. */
+export interface Io {
+  /** Standard input, opened only when called. Leaving the loop early closes it. */
+  input(): AsyncIterable<Buffer>
+  /** True when a person types the input. */
+  readonly inputIsTerminal: boolean
+  /** Writes to standard output; resolves once more may be written, rejects when nobody reads. */
+  write(text: string): Promise<void>
+  /** Writes one line to standard error. */
+  note(line: string): void
+}
+
+/**
+ * Command is one word of the `sluice` command line. `run` gets the arguments after that word and
+ * resolves when the work is done. It throws a `SluiceError` for a mistake of the user, which is
+ * printed without a stack and ends the process with exit code 2.
+ */
+export interface Command {
+  readonly name: string
+  /** The line of the general help. */
+  readonly summary: string
+  run(args: readonly string[], io: Io): Promise<void>
+}
+
+type Options = NonNullable<ParseArgsConfig['options']>
+
+type Arguments<O extends Options> = ReturnType<
+  typeof parseArgs<{ args: string[]; options: O; allowPositionals: true }>
+>
+
+/**
+ * readArguments splits arguments into flags and positionals, and throws `SLUICE_OPTION` for a flag
+ * that `options` does not name. `help` is the command that explains them, told in the error.
+ */
+export function readArguments<const O extends Options>(
+  args: readonly string[],
+  options: O,
+  help: string,
+): Arguments<O> {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true })
+  } catch (cause) {
+    const [problem] = (cause as Error).message.split('. ')
+    throw new SluiceError('SLUICE_OPTION', `${problem}. Run ${help} for what is accepted.`, {
+      cause,
+    })
+  }
+}

@@ -1,0 +1,65 @@
+import { createReadStream } from 'node:fs'
+import { SluiceError } from 'sluice'
+import { type Command, type Io, readArguments } from './command.ts'
+import { replayStream } from './replay-stream.ts'
+
+const help = `Usage: sluice replay [FILE]
+
+Answers each request of a recorded stream with "allow" or "deny", in integers and on the
+timestamps of the stream. Reads standard input when FILE is missing or "-".
+
+Input, line by line:
+  CAPACITY                     tokens of a full bucket; every client has a bucket of its own
+  WINDOW                       time in which an empty bucket becomes full
+  COUNT                        lines that follow; later ones are not read
+  request CLIENT TIMESTAMP     printed as "allow" or "deny"; other lines print nothing
+
+The first three may share a line. All numbers are integers of any size; time has the unit that
+you give it. Words are separated by spaces or tabs.
+
+Options:
+  -h, --help    print this help
+
+Exit code: 0 when all lines were answered, 2 for malformed input or a file that cannot be read.
+
+Example:
+  $ printf '2 10 3\\nrequest alice 0\\nrequest alice 0\\nrequest alice 1\\n' | sluice replay
+  allow
+  allow
+  deny
+`
+
+/** replayCommand is `sluice replay [FILE]`: it prints the answers to a recorded request stream. */
+export const replayCommand: Command = {
+  name: 'replay',
+  summary: 'answer a recorded stream of requests with allow or deny',
+  async run(args, io) {
+    const options = { help: { type: 'boolean', short: 'h' } } as const
+    const { values, positionals } = readArguments(args, options, 'sluice replay --help')
+    if (values.help) return io.write(help)
+    if (positionals.length > 1) {
+      throw new SluiceError(
+        'SLUICE_OPTION',
+        `replay reads one file, got ${positionals.length}. Join them first, or run it for each.`,
+      )
+    }
+    await replayStream(source(positionals[0] ?? '-', io), io.write)
+  },
+}
+
+async function* source(file: string, io: Io): AsyncGenerator<Buffer> {
+  const fromInput = file === '-'
+  if (fromInput && io.inputIsTerminal) {
+    io.note('Type capacity, window, count and the requests; Ctrl-D ends. Or: sluice replay FILE')
+  }
+  try {
+    yield* fromInput ? io.input() : createReadStream(file)
+  } catch (cause) {
+    const name = fromInput ? 'standard input' : JSON.stringify(file)
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `cannot read ${name}: ${(cause as Error).message}. Give a readable file, or - for standard input.`,
+      { cause },
+    )
+  }
+}

@@ -1,0 +1,80 @@
+import type { Rule } from '../rule.ts'
+
+/**
+ * Algorithm is the contract every algorithm keeps: pure arithmetic over a few cells.
+ *
+ * A state is the cells `cells[at]`, `cells[at + 1]`, … of a `Float64Array` that a store owns. They
+ * hold whole numbers; cells that are all 0 are a key never seen. Times are whole microseconds. No
+ * function reads a clock, allocates, or touches cells outside its own; only `spend`, `refund`,
+ * `carry` and `merge` write. `nowUs` may stand still or step back, which must mint nothing.
+ *
+ * Make one with `defineAlgorithm`, which fills in what is optional.
+ */
+export interface Algorithm {
+  /** Kebab-case; part of a state's identity. */
+  readonly name: string
+  /** Whether an admitted request may be told to wait for its slot (`delayUs`). */
+  readonly delays: boolean
+  /**
+   * Whether the state is a list that grows. It then has an array of its own that begins with
+   * `cells(rule)` cells, and the functions ignore `at`. Few stores can hold lists.
+   */
+  readonly grows: boolean
+  /** How many cells a state of this rule takes. 0: the rule keeps no state. */
+  cells(rule: Rule): number
+  /** Microseconds until `cost`, at most the rule's capacity, would pass; 0 when it passes now. */
+  waitUs(cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number): number
+  /** Debits `cost`, at least 1, whether it fits or leaves debt. */
+  spend(cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number): void
+  /** Undoes a recent spend, as far as there is something to undo. */
+  refund(cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number): void
+  /** Whole units that would pass now, from 0 to capacity. */
+  remaining(cells: Float64Array, at: number, rule: Rule, nowUs: number): number
+  /** The first microsecond from which on the state equals a key never seen; at most 0 if it does. */
+  freshAtUs(cells: Float64Array, at: number, rule: Rule): number
+  /** Before a spend: microseconds until the slot of its first unit. */
+  delayUs(cells: Float64Array, at: number, rule: Rule, nowUs: number): number
+  /** Rewrites a state of rule `from` for rule `to`, with the same units used at `nowUs`. */
+  carry(cells: Float64Array, at: number, from: Rule, to: Rule, nowUs: number): void
+  /**
+   * Makes the state the harder of two: from now on it admits nothing that either would refuse.
+   * All 0, it is a key that starts at `nowUs`. `other` is not fresh. Both are of the same rule.
+   */
+  merge(
+    cells: Float64Array,
+    at: number,
+    other: Float64Array,
+    otherAt: number,
+    rule: Rule,
+    nowUs: number,
+  ): void
+  /** Before a spend, for a list: the cells themselves if one more entry fits, else a larger copy. */
+  grow(cells: Float64Array, rule: Rule, nowUs: number): Float64Array
+}
+
+type Optional = 'delays' | 'grows' | 'refund' | 'delayUs' | 'carry' | 'grow'
+
+/**
+ * defineAlgorithm completes an algorithm. Left out, `refund` does nothing, `carry` keeps the cells
+ * as they are, the state has a fixed number of cells and nothing is delayed.
+ */
+export function defineAlgorithm(
+  given: Omit<Algorithm, Optional> & Partial<Pick<Algorithm, Optional>>,
+): Algorithm {
+  // Always all fields, always in this order: one hidden class, so call sites stay monomorphic.
+  return Object.freeze({
+    name: given.name,
+    delays: given.delays ?? false,
+    grows: given.grows ?? false,
+    cells: given.cells,
+    waitUs: given.waitUs,
+    spend: given.spend,
+    refund: given.refund ?? (() => {}),
+    remaining: given.remaining,
+    freshAtUs: given.freshAtUs,
+    delayUs: given.delayUs ?? (() => 0),
+    carry: given.carry ?? (() => {}),
+    merge: given.merge,
+    grow: given.grow ?? ((cells) => cells),
+  })
+}

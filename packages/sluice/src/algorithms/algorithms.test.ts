@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest'
+import {
+  createLimiter,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  memoryStore,
+  type Rule,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from '../index.ts'
+import { manualClock } from '../testing/index.ts'
+
+const DAY_MS = 86_400_000
+const all: Rule[] = [
+  fixedWindow({ limit: 3, per: '1s' }),
+  fixedWindow({ limit: 3, per: '1s', align: 'clock', name: 'aligned' }),
+  slidingWindowLog({ limit: 3, per: '1s' }),
+  slidingWindowCounter({ limit: 3, per: '1s' }),
+  tokenBucket({ limit: 3, per: '1s' }),
+  gcra({ limit: 7, per: '1s', burst: 3 }),
+  leakyBucket({ limit: 3, per: '1s', queue: 2 }),
+]
+
+describe.each(all.map((rule) => [rule.name, rule] as const))('%s', (_, rule) => {
+  it('mints nothing when the clock stands still or steps back', () => {
+    let nowUs = 1_767_225_600_123_456
+    const store = memoryStore({ clock: { nowUs: () => nowUs, sleep: async () => {} } })
+    const limiter = createLimiter(rule, { store })
+    limiter.charge('a', 3)
+    for (const back of [0, 1, 1_000, 10_000_000, nowUs]) {
+      nowUs -= back
+      expect(limiter.check('a').allowed).toBe(false)
+    }
+  })
+
+  it('mints nothing when nowUs steps back under the arithmetic itself', () => {
+    // As on a server whose clock is set back: no store in between to hold the time still.
+    const cells = new Float64Array(rule.algorithm.grows ? 3 : 4)
+    const state = rule.algorithm.grow(cells, rule, 0)
+    const nowUs = 1_767_225_600_123_456
+    rule.algorithm.spend(state, 0, rule, 3, nowUs)
+    for (const back of [1, 1_000, 500_000, 1_000_000, 10_000_000]) {
+      expect(rule.algorithm.waitUs(state, 0, rule, 1, nowUs - back)).toBeGreaterThan(0)
+      expect(rule.algorithm.remaining(state, 0, rule, nowUs - back)).toBe(0)
+    }
+  })
+
+  it('admits every wait at the instant it named and not a microsecond before', () => {
+    const clock = manualClock(1_767_225_600_333_333)
+    const limiter = createLimiter(rule, { clock })
+    let early = 0
+    let late = 0
+    for (let i = 0; i < 2_000; i += 1) {
+      const cost = (i % 3) + 1
+      const { allowed, retryAfterMs } = limiter.check('a', cost)
+      if (allowed) continue
+      clock.advance(retryAfterMs - 0.001)
+      if (limiter.peek('a', cost).allowed) early += 1
+      clock.advance(0.001)
+      if (!limiter.peek('a', cost).allowed) late += 1
+    }
+    expect([early, late]).toEqual([0, 0])
+  })
+})
+
+describe('a bucket', () => {
+  it.each([
+    [1, 2_000],
+    [7, 1_000],
+    [3, 10],
+    [997, 60_000],
+  ])('of %i per %i ms admits exactly that over a simulated year of hammering', (limit, per) => {
+    const clock = manualClock()
+    const rule = tokenBucket({ limit, per, burst: 1 })
+    const limiter = createLimiter(rule, { clock })
+    limiter.check('a')
+    // Jump from admission to admission for a while, then across most of the year, and again.
+    let admitted = 0
+    const startUs = clock.nowUs()
+    const hammer = () => {
+      for (let i = 0; i < 20_000; i += 1) {
+        const { allowed, retryAfterMs } = limiter.check('a')
+        if (allowed) admitted += 1
+        else clock.advance(retryAfterMs)
+      }
+    }
+    hammer()
+    // Admissions happen at whole microseconds, so at most one microsecond is lost for each.
+    const elapsedUs = clock.nowUs() - startUs
+    const ideal = Math.floor((elapsedUs * limit) / (per * 1_000))
+    expect(admitted).toBeLessThanOrEqual(ideal)
+    expect(admitted).toBeGreaterThanOrEqual(
+      Math.floor(((elapsedUs - admitted) * limit) / (per * 1_000)) - 1,
+    )
+  })
+
+  it.each([tokenBucket, gcra])(
+    'of %o never drifts: a year of full bursts ends where it began',
+    (bucket) => {
+      const clock = manualClock()
+      const limiter = createLimiter(bucket({ limit: 7, per: '1s', burst: 7 }), { clock })
+      // Seven gaps of a seventh of a second are one second, exactly, however often.
+      limiter.charge('a', 7)
+      for (let second = 0; second < 100_000; second += 1) {
+        limiter.charge('a', 7)
+        clock.advance(1_000)
+      }
+      expect(limiter.peek('a').resetAfterMs).toBe(1_000)
+      clock.advance(365 * DAY_MS)
+      expect(limiter.check('a', 7)).toMatchObject({
+        allowed: true,
+        remaining: 0,
+        resetAfterMs: 1_000,
+      })
+    },
+  )
+
+  it('lets every full burst through, for all limits from 1 to 100 per second', () => {
+    const cut: number[] = []
+    for (let limit = 1; limit <= 100; limit += 1) {
+      const limiter = createLimiter(gcra({ limit, per: '1s' }), { clock: manualClock() })
+      let admitted = 0
+      while (limiter.allow('a')) admitted += 1
+      if (admitted !== limit) cut.push(limit)
+    }
+    expect(cut).toEqual([])
+  })
+})
+
+describe('the sliding windows', () => {
+  it('keep their promises in every interval of random traffic', () => {
+    const clock = manualClock(1_767_225_600_777_777)
+    const log = createLimiter(slidingWindowLog({ limit: 10, per: '1s' }), { clock })
+    const counter = createLimiter(slidingWindowCounter({ limit: 10, per: '1s' }), { clock })
+    const admitted: { log: number[]; counter: number[] } = { log: [], counter: [] }
+    for (let i = 0; i < 20_000; i += 1) {
+      clock.advance(((i * 7_919) % 61) + (i % 400 === 0 ? 900 : 0))
+      const burst = i % 11 === 0 ? 10 : 1
+      for (let n = 0; n < burst; n += 1) {
+        if (log.allow('a')) admitted.log.push(clock.nowUs())
+        if (counter.allow('a')) admitted.counter.push(clock.nowUs())
+      }
+    }
+    expect(busiest(admitted.log, 1_000_000)).toBe(10)
+    expect(busiest(admitted.counter, 1_000_000)).toBeLessThanOrEqual(19)
+  })
+})
+
+/** The most instants within any half-open interval of that length. */
+function busiest(instants: readonly number[], lengthUs: number): number {
+  let most = 0
+  let from = 0
+  for (let to = 0; to < instants.length; to += 1) {
+    while (instants[to] - instants[from] >= lengthUs) from += 1
+    most = Math.max(most, to - from + 1)
+  }
+  return most
+}

@@ -1,0 +1,116 @@
+import { CENTURY_US } from '../duration.ts'
+import type { Rule } from '../rule.ts'
+import type { Algorithm } from './algorithm.ts'
+
+/**
+ * freshTime is the arithmetic that token bucket, GCRA and leaky bucket share: the whole state is
+ * the instant at which the bucket will be fresh (full, or drained), and each unit moves it one gap
+ * (perUs / limit) into the future. A cost passes when the instant would then lie at most
+ * capacity · gap ahead.
+ *
+ * Cells: whole microseconds, then, only when the gap is not whole, the numerator of a fraction
+ * over `gapParts`. So every rate is exact and nothing drifts.
+ */
+export const freshTime = {
+  cells: (rule) => (rule.gapParts === 1 ? 1 : 2),
+
+  waitUs(cells, at, rule, cost, nowUs) {
+    const freshUs = cells[at]
+    const ahead = (freshUs > nowUs ? freshUs - nowUs : 0) + cost * rule.gapUs - rule.fullUs
+    if (rule.gapParts === 1) return ahead > 0 ? ahead : 0
+    const parts = (freshUs >= nowUs ? cells[at + 1] : 0) + cost * rule.gapRest - rule.fullRest
+    const carried = Math.floor(parts / rule.gapParts)
+    const wait = ahead + carried + (parts > carried * rule.gapParts ? 1 : 0)
+    return wait > 0 ? wait : 0
+  },
+
+  spend(cells, at, rule, cost, nowUs) {
+    const freshUs = cells[at]
+    let sum = (freshUs > nowUs ? freshUs : nowUs) + cost * rule.gapUs
+    if (rule.gapParts !== 1) {
+      const parts = (freshUs >= nowUs ? cells[at + 1] : 0) + cost * rule.gapRest
+      const carried = Math.floor(parts / rule.gapParts)
+      sum += carried
+      cells[at + 1] = parts - carried * rule.gapParts
+    }
+    cells[at] = sum
+    if (sum - nowUs > CENTURY_US) stopAtCentury(cells, at, rule, nowUs)
+  },
+
+  refund(cells, at, rule, cost, nowUs) {
+    if (cells[at] < nowUs) return
+    let rest = cells[at] - cost * rule.gapUs
+    if (rule.gapParts !== 1) {
+      const parts = cells[at + 1] - cost * rule.gapRest
+      const carried = Math.floor(parts / rule.gapParts)
+      rest += carried
+      cells[at + 1] = rest < nowUs ? 0 : parts - carried * rule.gapParts
+    }
+    cells[at] = rest < nowUs ? nowUs : rest
+  },
+
+  remaining(cells, at, rule, nowUs) {
+    const freshUs = cells[at]
+    let left = rule.fullUs - (freshUs > nowUs ? freshUs - nowUs : 0)
+    if (rule.gapParts === 1) return left > 0 ? Math.floor(left / rule.gapUs) : 0
+    const parts = rule.fullRest - (freshUs >= nowUs ? cells[at + 1] : 0)
+    const rest = parts < 0 ? parts + rule.gapParts : parts
+    if (parts < 0) left -= 1
+    if (left < 0) return 0
+    // The quotient of doubles may be one off; the comparison is exact.
+    let units = Math.floor(
+      (left + rest / rule.gapParts) / (rule.gapUs + rule.gapRest / rule.gapParts),
+    )
+    while (fits(units + 1, left, rest, rule)) units += 1
+    while (!fits(units, left, rest, rule)) units -= 1
+    return units
+  },
+
+  freshAtUs(cells, at, rule) {
+    return rule.gapParts !== 1 && cells[at + 1] > 0 ? cells[at] + 1 : cells[at]
+  },
+
+  // Used units = time to fresh / gap, so the time is stretched by the ratio of the gaps. Rare, so
+  // BigInt; rounded up, so that switching back and forth frees nothing.
+  carry(cells, at, from, to, nowUs) {
+    const sameGap =
+      from.gapUs === to.gapUs && from.gapRest === to.gapRest && from.gapParts === to.gapParts
+    if (sameGap) return
+    const aheadUs = Math.max(0, cells[at] - nowUs)
+    const parts = from.gapParts !== 1 && cells[at] >= nowUs ? cells[at + 1] : 0
+    const ahead = BigInt(aheadUs) * BigInt(from.gapParts) + BigInt(parts)
+    const gap = gapNumerator(from)
+    const stretched = (ahead * gapNumerator(to) + gap - 1n) / gap
+    const toParts = BigInt(to.gapParts)
+    cells[at] = ahead === 0n ? 0 : nowUs + Number(stretched / toParts)
+    if (from.gapParts !== 1) cells[at + 1] = 0
+    if (to.gapParts !== 1) cells[at + 1] = Number(stretched % toParts)
+    if (cells[at] - nowUs > CENTURY_US) stopAtCentury(cells, at, to, nowUs)
+  },
+
+  merge(cells, at, other, otherAt, rule) {
+    const earlier = cells[at] < other[otherAt]
+    const level = cells[at] === other[otherAt]
+    if (rule.gapParts !== 1 && (earlier || (level && cells[at + 1] < other[otherAt + 1]))) {
+      cells[at + 1] = other[otherAt + 1]
+    }
+    if (earlier) cells[at] = other[otherAt]
+  },
+} satisfies Partial<Algorithm>
+
+/** Whether `units` gaps take at most `left + rest / gapParts` microseconds. */
+function fits(units: number, left: number, rest: number, rule: Rule): boolean {
+  const carried = Math.floor((units * rule.gapRest) / rule.gapParts)
+  const whole = units * rule.gapUs + carried
+  return whole < left || (whole === left && units * rule.gapRest - carried * rule.gapParts <= rest)
+}
+
+function gapNumerator(rule: Rule): bigint {
+  return BigInt(rule.gapUs) * BigInt(rule.gapParts) + BigInt(rule.gapRest)
+}
+
+/** Debt beyond a hundred years is a hundred years: times stay exact in a double. */
+function stopAtCentury(cells: Float64Array, at: number, rule: Rule, nowUs: number): void {
+  cells[at] = nowUs + CENTURY_US
+  if (rule.gapParts !== 1) cells[at + 1] = 0
+}

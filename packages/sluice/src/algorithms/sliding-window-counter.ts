@@ -1,0 +1,106 @@
+import { MOST_COUNT, mulDiv } from '../exact.ts'
+import { defineRule, type Rule, type RuleOptions } from '../rule.ts'
+import { defineAlgorithm } from './algorithm.ts'
+
+/** Cells: the microsecond a window began, the units used in it, and those of the window before. */
+const algorithm = defineAlgorithm({
+  name: 'sliding-window-counter',
+  cells: () => 3,
+
+  waitUs(cells, at, rule, cost, nowUs) {
+    const { limit, perUs } = rule
+    const startUs = windowAt(cells, at, rule, nowUs)
+    const elapsedUs = Math.max(0, nowUs - startUs)
+    const current = currentAt(cells, at, startUs)
+    const previous = previousAt(cells, at, rule, startUs)
+    if (current + cost + weighed(previous, elapsedUs, perUs) <= limit) return 0
+    // In this window, once enough of the previous one has slid out…
+    if (current + cost <= limit) {
+      return perUs - mulDiv(limit - current - cost, perUs, previous) - elapsedUs
+    }
+    // …or in the next one, once enough of this one has.
+    return 2 * perUs - elapsedUs - mulDiv(limit - cost, perUs, current)
+  },
+
+  spend(cells, at, rule, cost, nowUs) {
+    roll(cells, at, rule, nowUs)
+    cells[at + 1] = Math.min(cells[at + 1] + cost, MOST_COUNT)
+  },
+
+  refund(cells, at, rule, cost, nowUs) {
+    roll(cells, at, rule, nowUs)
+    cells[at + 1] = Math.max(0, cells[at + 1] - cost)
+  },
+
+  remaining: (cells, at, rule, nowUs) => Math.max(0, rule.limit - usedAt(cells, at, rule, nowUs)),
+
+  freshAtUs(cells, at, rule) {
+    if (cells[at + 1] > 0) return cells[at] + 2 * rule.perUs
+    return cells[at + 2] > 0 ? cells[at] + rule.perUs : 0
+  },
+
+  // Windows of another length cannot be compared, so all that counts now counts as current.
+  carry(cells, at, from, to, nowUs) {
+    if (from.perUs === to.perUs) return
+    const used = usedAt(cells, at, from, nowUs)
+    cells[at] = nowUs - (nowUs % to.perUs)
+    cells[at + 1] = used
+    cells[at + 2] = 0
+  },
+
+  merge(cells, at, other, otherAt, rule) {
+    const startUs = Math.max(cells[at], other[otherAt])
+    const current = Math.max(currentAt(cells, at, startUs), currentAt(other, otherAt, startUs))
+    const previous = Math.max(
+      previousAt(cells, at, rule, startUs),
+      previousAt(other, otherAt, rule, startUs),
+    )
+    cells[at] = startUs
+    cells[at + 1] = current
+    cells[at + 2] = previous
+  },
+})
+
+/** The start of the window at `nowUs`, or the state's own where time has stepped back. */
+function windowAt(cells: Float64Array, at: number, rule: Rule, nowUs: number): number {
+  return Math.max(cells[at], nowUs - (nowUs % rule.perUs))
+}
+
+function currentAt(cells: Float64Array, at: number, startUs: number): number {
+  return cells[at] === startUs ? cells[at + 1] : 0
+}
+
+function previousAt(cells: Float64Array, at: number, rule: Rule, startUs: number): number {
+  if (cells[at] === startUs) return cells[at + 2]
+  return cells[at] === startUs - rule.perUs ? cells[at + 1] : 0
+}
+
+/** ceil(previous · (per − elapsed) / per). */
+function weighed(previous: number, elapsedUs: number, perUs: number): number {
+  return previous - mulDiv(previous, elapsedUs, perUs)
+}
+
+function usedAt(cells: Float64Array, at: number, rule: Rule, nowUs: number): number {
+  const startUs = windowAt(cells, at, rule, nowUs)
+  const elapsedUs = Math.max(0, nowUs - startUs)
+  const previous = previousAt(cells, at, rule, startUs)
+  return currentAt(cells, at, startUs) + weighed(previous, elapsedUs, rule.perUs)
+}
+
+/** Moves the state on to the window at `nowUs`. */
+function roll(cells: Float64Array, at: number, rule: Rule, nowUs: number): void {
+  const startUs = windowAt(cells, at, rule, nowUs)
+  const current = currentAt(cells, at, startUs)
+  cells[at + 2] = previousAt(cells, at, rule, startUs)
+  cells[at + 1] = current
+  cells[at] = startUs
+}
+
+/**
+ * slidingWindowCounter weighs the previous window by how much of it the last `per` still covers:
+ * used = current + ceil(previous · (per − elapsed) / per). Windows follow the clock. At most
+ * 2 · limit − 1 units pass in any interval of `per`, and at most the limit on even traffic.
+ */
+export function slidingWindowCounter(options: RuleOptions): Rule {
+  return defineRule(algorithm, options, { aligned: true })
+}

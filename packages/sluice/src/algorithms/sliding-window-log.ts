@@ -1,0 +1,153 @@
+import { mulDiv } from '../exact.ts'
+import { checkWhole } from '../options.ts'
+import { defineRule, type Rule, type RuleOptions } from '../rule.ts'
+import { defineAlgorithm } from './algorithm.ts'
+
+const MOST_ENTRIES = 10_000
+
+/** Cells before the entries: where the oldest entry is, how many there are, and their units. */
+const FIRST = 0
+const COUNT = 1
+const UNITS = 2
+const HEAD = 3
+
+/**
+ * The state is a ring of entries (microsecond, units), oldest first, in an array of its own: all
+ * functions are called with `at` 0. Spends of one microsecond share an entry.
+ */
+const algorithm = defineAlgorithm({
+  name: 'sliding-window-log',
+  grows: true,
+  cells: () => HEAD,
+
+  waitUs(cells, _at, rule, cost, nowUs) {
+    let over = cells[UNITS] + cost - rule.limit
+    for (let i = 0; over > 0; i += 1) {
+      const entry = entryAt(cells, i)
+      over -= cells[entry + 1]
+      if (over <= 0) return Math.max(0, cells[entry] + rule.perUs - nowUs)
+    }
+    return 0
+  },
+
+  spend(cells, _at, rule, cost, nowUs) {
+    dropExpired(cells, rule, nowUs)
+    if (cells[COUNT] > 0 && newest(cells) >= nowUs) {
+      cells[entryAt(cells, cells[COUNT] - 1) + 1] += cost
+    } else {
+      const entry = entryAt(cells, cells[COUNT])
+      cells[entry] = nowUs
+      cells[entry + 1] = cost
+      cells[COUNT] += 1
+    }
+    cells[UNITS] += cost
+  },
+
+  refund(cells, _at, rule, cost, nowUs) {
+    dropExpired(cells, rule, nowUs)
+    for (let left = cost; left > 0 && cells[COUNT] > 0; ) {
+      const entry = entryAt(cells, cells[COUNT] - 1)
+      const units = Math.min(left, cells[entry + 1])
+      left -= units
+      cells[entry + 1] -= units
+      cells[UNITS] -= units
+      if (cells[entry + 1] === 0) cells[COUNT] -= 1
+    }
+  },
+
+  remaining(cells, _at, rule, nowUs) {
+    let used = cells[UNITS]
+    for (let i = 0; i < cells[COUNT]; i += 1) {
+      const entry = entryAt(cells, i)
+      if (cells[entry] + rule.perUs > nowUs) break
+      used -= cells[entry + 1]
+    }
+    return Math.max(0, rule.limit - used)
+  },
+
+  freshAtUs(cells, _at, rule) {
+    return cells[COUNT] === 0 ? 0 : newest(cells) + rule.perUs
+  },
+
+  // Ages are stretched with the window, so that what counts now still counts.
+  carry(cells, _at, from, to, nowUs) {
+    if (from.perUs === to.perUs) return
+    dropExpired(cells, from, nowUs)
+    for (let i = 0; i < cells[COUNT]; i += 1) {
+      const entry = entryAt(cells, i)
+      cells[entry] = nowUs - mulDiv(Math.max(0, nowUs - cells[entry]), to.perUs, from.perUs)
+    }
+  },
+
+  // One entry with the units of the fuller log at the newest time of both.
+  merge(cells, _at, other) {
+    const units = Math.max(cells[UNITS], other[UNITS])
+    const newestUs = Math.max(newest(cells), newest(other))
+    cells[FIRST] = 0
+    cells[COUNT] = 1
+    cells[UNITS] = units
+    cells[HEAD] = newestUs
+    cells[HEAD + 1] = units
+  },
+
+  grow(cells, rule, nowUs) {
+    dropExpired(cells, rule, nowUs)
+    const slots = (cells.length - HEAD) / 2
+    const count = cells[COUNT]
+    if (count < slots) return cells
+    // Never more than the limit, except for a debt that was charged on top.
+    const more = Math.max(4, 2 * slots)
+    const larger = new Float64Array(
+      HEAD + 2 * (count < rule.limit ? Math.min(more, rule.limit) : more),
+    )
+    larger[COUNT] = count
+    larger[UNITS] = cells[UNITS]
+    for (let i = 0; i < count; i += 1) {
+      const entry = entryAt(cells, i)
+      larger[HEAD + 2 * i] = cells[entry]
+      larger[HEAD + 2 * i + 1] = cells[entry + 1]
+    }
+    return larger
+  },
+})
+
+/** Where entry `i`, counted from the oldest, begins. */
+function entryAt(cells: Float64Array, i: number): number {
+  const slots = (cells.length - HEAD) / 2
+  return HEAD + 2 * ((cells[FIRST] + i) % slots)
+}
+
+/** The time of the newest entry; 0 when there is none. */
+function newest(cells: Float64Array): number {
+  return cells[COUNT] === 0 ? 0 : cells[entryAt(cells, cells[COUNT] - 1)]
+}
+
+function dropExpired(cells: Float64Array, rule: Rule, nowUs: number): void {
+  const slots = (cells.length - HEAD) / 2
+  while (cells[COUNT] > 0) {
+    const oldest = entryAt(cells, 0)
+    if (cells[oldest] + rule.perUs > nowUs) return
+    cells[UNITS] -= cells[oldest + 1]
+    cells[FIRST] = (cells[FIRST] + 1) % slots
+    cells[COUNT] -= 1
+  }
+}
+
+/**
+ * slidingWindowLog remembers every admission of the last `per`: at most `limit` units in every
+ * half-open interval [t, t + per), with no edge to exploit. It costs 16 bytes an admission, so
+ * the limit is at most 10,000, and it needs a store that can hold lists (memory, Redis).
+ */
+export function slidingWindowLog(options: RuleOptions): Rule {
+  if (typeof options?.limit === 'number' && options.limit > MOST_ENTRIES) {
+    checkWhole(
+      'sliding-window-log rule: limit',
+      options.limit,
+      1,
+      MOST_ENTRIES,
+      'SLUICE_RULE_LIMIT',
+      'It keeps an entry per admission; use slidingWindowCounter for larger limits.',
+    )
+  }
+  return defineRule(algorithm, options)
+}

@@ -1,0 +1,69 @@
+import { SluiceError, shown } from './errors.ts'
+
+/**
+ * Clock tells the time and waits. It belongs to a store: all limiters of one store share it.
+ * `nowUs` gives whole microseconds since 1970; a store never lets it go backwards.
+ */
+export interface Clock {
+  nowUs(): number
+  /** Resolves after `ms` milliseconds; rejects with the signal's reason when aborted. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+// Read once: performance.now() goes on from here whatever happens to the wall clock.
+const ORIGIN_US = Math.round(performance.timeOrigin * 1_000)
+const now = performance.now.bind(performance)
+
+/** Longer timeouts overflow 32 bits and fire at once. */
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
+
+/**
+ * systemClock is anchored to the wall clock once, when the process starts, and monotonic after:
+ * setting the machine's time neither mints nor takes units.
+ */
+export const systemClock: Clock = {
+  nowUs: () => ORIGIN_US + Math.floor(now() * 1_000),
+  async sleep(ms, signal) {
+    const untilMs = now() + ms
+    for (let left = ms; left > 0; left = untilMs - now()) {
+      await timeout(Math.min(Math.ceil(left), LONGEST_TIMEOUT_MS), signal)
+    }
+    signal?.throwIfAborted()
+  },
+}
+
+function timeout(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(signal.reason)
+    const abort = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', abort)
+      resolve()
+    }, ms)
+    signal?.addEventListener('abort', abort, { once: true })
+  })
+}
+
+/**
+ * steadyClock reads `clock` and never goes backwards: a reading below the last, or NaN, gives the
+ * last one again. It throws `SLUICE_CLOCK` when the first reading is no whole, positive number.
+ */
+export function steadyClock(clock: Clock): () => number {
+  const first = clock.nowUs()
+  if (!Number.isSafeInteger(first) || first < 0) {
+    throw new SluiceError(
+      'SLUICE_CLOCK',
+      `clock.nowUs() must give whole microseconds since 1970, got ${shown(first)}.`,
+    )
+  }
+  // An array cell, because a double in a closure is boxed on every write.
+  const last = new Float64Array([first])
+  return () => {
+    const read = clock.nowUs()
+    if (read > last[0]) last[0] = read
+    return last[0]
+  }
+}

@@ -1,0 +1,99 @@
+import type { Rule } from './rule.ts'
+
+/** Where a decision came from. An in-process store answers `'store'` or `'blocked'`. */
+export type Source = 'store' | 'cache' | 'lease' | 'local' | 'open' | 'closed' | 'blocked'
+
+/** RuleDecision is one rule's own part in a decision. */
+export interface RuleDecision {
+  readonly rule: string
+  readonly capacity: number
+  readonly remaining: number
+  /** 0 when this rule does not refuse. */
+  readonly retryAfterMs: number
+  readonly resetAfterMs: number
+  readonly delayMs: number
+}
+
+/**
+ * Decision is the answer to "may this go ahead now?". It is a fresh object that nobody changes
+ * later. All times are durations in milliseconds that may carry a fraction (whole microseconds).
+ */
+export interface Decision {
+  readonly allowed: boolean
+  /** The most units that can ever remain: the least of all rules. */
+  readonly capacity: number
+  /** Whole units that would pass now: the least of all rules, never below 0. */
+  readonly remaining: number
+  /** 0 when allowed; else how long until this cost would pass if nothing else happened. */
+  readonly retryAfterMs: number
+  /** How long until the key is fresh: indistinguishable from one never seen. */
+  readonly resetAfterMs: number
+  /** How long an allowed request must be held for its slot; above 0 only with a leaky bucket. */
+  readonly delayMs: number
+  /** The deciding rule: when refused the one with the longest wait, else the least remaining. */
+  readonly rule: string
+  readonly rules: readonly RuleDecision[]
+  readonly source: Source
+}
+
+/** Figures are what a store works out for one decision: a place per rule, microseconds and units. */
+export interface Figures {
+  readonly waitUs: Float64Array
+  readonly remaining: Float64Array
+  readonly resetUs: Float64Array
+  readonly delayUs: Float64Array
+  /** Microseconds the key is still blocked; 0 when it is not. */
+  blockedUs: number
+}
+
+/** newFigures has room for `count` rules. */
+export function newFigures(count: number): Figures {
+  return {
+    waitUs: new Float64Array(count),
+    remaining: new Float64Array(count),
+    resetUs: new Float64Array(count),
+    delayUs: new Float64Array(count),
+    blockedUs: 0,
+  }
+}
+
+/** decisionOf turns figures into a decision; a rule with a wait refuses, and so does a block. */
+export function decisionOf(rules: readonly Rule[], figures: Figures): Decision {
+  const { waitUs, remaining, resetUs, delayUs, blockedUs } = figures
+  let longest = 0
+  let least = 0
+  let capacity = rules[0].capacity
+  let reset = resetUs[0]
+  let delay = delayUs[0]
+  for (let i = 1; i < rules.length; i += 1) {
+    if (waitUs[i] > waitUs[longest]) longest = i
+    if (remaining[i] < remaining[least]) least = i
+    if (rules[i].capacity < capacity) capacity = rules[i].capacity
+    if (resetUs[i] > reset) reset = resetUs[i]
+    if (delayUs[i] > delay) delay = delayUs[i]
+  }
+  const wait = Math.max(waitUs[longest], blockedUs)
+  const allowed = wait === 0
+  const each: RuleDecision[] = []
+  for (let i = 0; i < rules.length; i += 1) {
+    each.push({
+      rule: rules[i].name,
+      capacity: rules[i].capacity,
+      remaining: remaining[i],
+      retryAfterMs: waitUs[i] / 1_000,
+      resetAfterMs: resetUs[i] / 1_000,
+      delayMs: allowed ? delayUs[i] / 1_000 : 0,
+    })
+  }
+  return {
+    allowed,
+    capacity,
+    remaining: blockedUs > 0 ? 0 : remaining[least],
+    retryAfterMs: wait / 1_000,
+    resetAfterMs: Math.max(reset, blockedUs) / 1_000,
+    delayMs: allowed ? delay / 1_000 : 0,
+    rule: rules[waitUs[longest] > 0 ? longest : least].name,
+    rules: each,
+    source: blockedUs > 0 ? 'blocked' : 'store',
+  }
+}

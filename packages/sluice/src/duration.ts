@@ -1,0 +1,45 @@
+import { SluiceError, shown } from './errors.ts'
+
+/** Duration is milliseconds, or a whole number and a unit: `'250ms'`, `'10s'`, `'1m'`, `'1h'`, `'1d'`. */
+export type Duration = number | string
+
+const UNIT_MS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+}
+
+/** A hundred years: the longest any state, debt or block may last. In µs it leaves room in 2^53. */
+export const CENTURY_MS = 36_525 * UNIT_MS.d
+export const CENTURY_US = CENTURY_MS * 1_000
+
+/**
+ * durationUs reads a duration as whole microseconds, rounded. It throws `SLUICE_DURATION` when the
+ * text cannot be read or the value is outside `leastMs` to `mostMs`.
+ */
+export function durationUs(where: string, value: unknown, leastMs: number, mostMs: number): number {
+  const ms = typeof value === 'string' ? parsedMs(where, value) : value
+  if (typeof ms !== 'number' || !(ms >= leastMs && ms <= mostMs)) {
+    throw new SluiceError(
+      'SLUICE_DURATION',
+      `${where} must be ${range(leastMs, mostMs)}, got ${shown(value)}. ` +
+        "Write '10s', '1m', '1h', '1d', or a number of milliseconds.",
+    )
+  }
+  return Math.round(ms * 1_000)
+}
+
+function parsedMs(where: string, text: string): number {
+  const found = /^(\d{1,15})(ms|s|m|h|d)$/.exec(text)
+  if (found) return Number(found[1]) * UNIT_MS[found[2]]
+  throw new SluiceError(
+    'SLUICE_DURATION',
+    `${where} must be a whole number and a unit (ms, s, m, h or d), such as '10s' or '90m', got ${shown(text)}.`,
+  )
+}
+
+function range(leastMs: number, mostMs: number): string {
+  return `from ${leastMs} ms to ${Math.floor(mostMs / UNIT_MS.d).toLocaleString('en')} days`
+}

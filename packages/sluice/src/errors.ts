@@ -1,0 +1,62 @@
+/** errorCodes lists every code a `SluiceError` may carry, with its meaning in one line. */
+export const errorCodes = {
+  SLUICE_ALLOW_DELAYS: 'allow() was called where a leaky bucket may hand out a delay',
+  SLUICE_CLOCK: 'a clock does not give whole, positive microseconds',
+  SLUICE_CLOSED: 'the limiter is closed',
+  SLUICE_COST: 'a cost is not a whole number in range',
+  SLUICE_COST_EXCEEDS_CAPACITY: 'a cost is larger than a rule could ever admit',
+  SLUICE_DURATION: 'a duration cannot be read or is out of range',
+  SLUICE_KEY: 'a key is not a non-empty string of at most 1,024 UTF-16 units',
+  SLUICE_OPTION: 'an option is missing, misspelt or has a value that makes no sense',
+  SLUICE_REPLAY: 'a replay instruction is malformed',
+  SLUICE_RULE_BURST: 'the burst of a rule is not a whole number in range',
+  SLUICE_RULE_DUPLICATE: 'two rules of one limiter have the same name',
+  SLUICE_RULE_LIMIT: 'the limit of a rule is not a whole number in range',
+  SLUICE_RULE_NAME: 'the name of a rule or limiter is not a short printable string',
+  SLUICE_RULE_QUEUE: 'the queue of a rule is not a whole number in range',
+  SLUICE_RULE_RANGE: 'a rule would take more than 100 years to become fresh',
+  SLUICE_RULE_SYNTAX: 'the text of a rule cannot be read',
+  SLUICE_STORE_MISMATCH: 'a limiter of the same name with other rules already uses the store',
+  SLUICE_TIER_UNKNOWN: 'a tier is not one of the policy',
+} as const
+
+/** ErrorCode is one of the codes of `errorCodes`; each has a heading in `docs/errors.md`. */
+export type ErrorCode = keyof typeof errorCodes
+
+/**
+ * SluiceError is thrown for mistakes only: a bad value, a misused call, a closed limiter.
+ * A refusal is a value (`decision.allowed === false`), never an error.
+ */
+export class SluiceError extends Error {
+  override readonly name = 'SluiceError'
+  /** Stable; branch on this, not on the message. */
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.code = code
+  }
+}
+
+/**
+ * shown renders any value for an error message: short, on one line, and never throwing, since
+ * what is shown may come from a hostile place.
+ */
+export function shown(value: unknown): string {
+  switch (typeof value) {
+    case 'string': {
+      const text = JSON.stringify(value)
+      return text.length > 80 ? `${text.slice(0, 76)}…" (${value.length} units)` : text
+    }
+    case 'bigint':
+      return `${value}n`
+    case 'function':
+    case 'object':
+      if (value === null) return 'null'
+      return Array.isArray(value)
+        ? 'an array'
+        : `a ${typeof value === 'function' ? 'function' : 'object'}`
+    default:
+      return String(value)
+  }
+}

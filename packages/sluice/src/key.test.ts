@@ -1,0 +1,45 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { checkKey, compositeKey } from './key.ts'
+
+describe('checkKey', () => {
+  it.each(['a', '\u0000', '\ud800', '__proto__', 'x'.repeat(1_024)])('takes %j', (key) => {
+    expect(() => checkKey(key)).not.toThrow()
+  })
+
+  it.each(['', 'x'.repeat(1_025), 1, null, undefined, {}, ['a'], Symbol('a')])(
+    'refuses %o',
+    (key) => {
+      expect(() => checkKey(key)).toThrow(expect.objectContaining({ code: 'SLUICE_KEY' }))
+    },
+  )
+})
+
+describe('compositeKey', () => {
+  it('joins different lists to different keys, as gluing with a delimiter does not', () => {
+    expect(compositeKey('a:b', 'c')).not.toBe(compositeKey('a', 'b:c'))
+    expect(compositeKey('a', '')).not.toBe(compositeKey('a'))
+    const list = fc.array(fc.string({ unit: fc.constantFrom('a', ':', '1', '2', '') }), {
+      minLength: 1,
+      maxLength: 6,
+    })
+    fc.assert(
+      fc.property(list, list, (one, two) => {
+        const same = JSON.stringify(one) === JSON.stringify(two)
+        return (compositeKey(...one) === compositeKey(...two)) === same
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('takes numbers, bigints and booleans as their texts', () => {
+    expect(compositeKey('user', 42, true, 7n)).toBe(compositeKey('user', '42', 'true', '7'))
+  })
+
+  it('refuses no parts, other things, and a key that grows too long', () => {
+    const bad = expect.objectContaining({ code: 'SLUICE_KEY' })
+    expect(() => compositeKey()).toThrow(bad)
+    expect(() => compositeKey(undefined as never)).toThrow(bad)
+    expect(() => compositeKey('x'.repeat(1_024))).toThrow(bad)
+  })
+})

@@ -1,0 +1,38 @@
+import { SluiceError, shown } from './errors.ts'
+
+/** The longest key, in UTF-16 units. */
+const LONGEST_KEY = 1_024
+
+/** checkKey throws unless `key` is a non-empty string of at most 1,024 UTF-16 units. */
+export function checkKey(key: unknown): asserts key is string {
+  if (typeof key === 'string' && key.length > 0 && key.length <= LONGEST_KEY) return
+  throw new SluiceError(
+    'SLUICE_KEY',
+    `a key must be a string of 1 to ${LONGEST_KEY} UTF-16 units, got ${shown(key)}. ` +
+      'Hash a longer identity first; join several parts with compositeKey().',
+  )
+}
+
+/**
+ * compositeKey joins parts into one key so that no two different lists give the same one: each
+ * part is preceded by its length. `compositeKey('user', 42)` and `compositeKey('user', '42')` are
+ * the same list of texts.
+ */
+export function compositeKey(...parts: (string | number | bigint | boolean)[]): string {
+  if (parts.length === 0) {
+    throw new SluiceError('SLUICE_KEY', 'compositeKey() needs at least one part.')
+  }
+  let key = ''
+  for (const part of parts) {
+    if (!['string', 'number', 'bigint', 'boolean'].includes(typeof part)) {
+      throw new SluiceError(
+        'SLUICE_KEY',
+        `a part of a composite key must be a string, number, bigint or boolean, got ${shown(part)}.`,
+      )
+    }
+    const text = String(part)
+    key += `${text.length}:${text}`
+  }
+  checkKey(key)
+  return key
+}

@@ -1,0 +1,43 @@
+import { type ErrorCode, SluiceError, shown } from './errors.ts'
+
+/**
+ * checkOptions throws when `options` is no plain object or has a name outside `known`, so that a
+ * misspelt option is an error and never a silent default.
+ */
+export function checkOptions(
+  where: string,
+  options: unknown,
+  known: readonly string[],
+  code: ErrorCode = 'SLUICE_OPTION',
+): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new SluiceError(code, `${where}: options must be an object, got ${shown(options)}.`)
+  }
+  for (const name of Object.keys(options)) {
+    if (known.includes(name)) continue
+    throw new SluiceError(
+      code,
+      `${where}: there is no option ${shown(name)}. It takes ${known.join(', ')}.`,
+    )
+  }
+}
+
+/** checkWhole returns `value` if it is a whole number from `least` to `most`, and throws otherwise. */
+export function checkWhole(
+  where: string,
+  value: unknown,
+  least: number,
+  most: number,
+  code: ErrorCode = 'SLUICE_OPTION',
+  remedy = '',
+): number {
+  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) {
+    return value as number
+  }
+  const range = `from ${least.toLocaleString('en')} to ${most.toLocaleString('en')}`
+  const hint = typeof value === 'string' ? ' Pass a number, not a string.' : ''
+  throw new SluiceError(
+    code,
+    `${where} must be a whole number ${range}, got ${shown(value)}.${hint}${remedy && ` ${remedy}`}`,
+  )
+}

@@ -1,0 +1,70 @@
+import type { Clock } from '../clock.ts'
+import type { Figures } from '../decision.ts'
+import type { Rule } from '../rule.ts'
+
+/**
+ * Store keeps the state of every key, and owns atomicity and the clock. This is the contract of
+ * stores that answer at once (memory, compact, shared memory).
+ */
+export interface Store {
+  readonly clock: Clock
+  /**
+   * The table of the limiter called `name`, opened for all the rules it starts with. A second
+   * limiter of that name shares the table, and must have the same rule names and algorithms.
+   */
+  open(name: string, rules: readonly Rule[]): Table
+}
+
+/**
+ * RuleSet is a list of rules made ready for one table: what is decided together. `figures` is
+ * where the table leaves the results of the last `decide`; read them before the next call.
+ */
+export interface RuleSet {
+  readonly rules: readonly Rule[]
+  /** The least capacity: a larger cost can never pass. */
+  readonly capacity: number
+  /** Whether a rule may hand out delays. */
+  readonly delays: boolean
+  readonly figures: Figures
+}
+
+/**
+ * Table keeps one row per key: the cells of all the limiter's rules, and how they were figured.
+ * Each call is atomic. A call that refuses writes nothing.
+ */
+export interface Table<Set extends RuleSet = RuleSet> {
+  /** The store's clock, which never goes backwards. Callers read it once per verb and pass it on. */
+  nowUs(): number
+  /** Makes a list of rules ready; states are found by rule name and algorithm. */
+  use(rules: readonly Rule[]): Set
+  /** Spends and answers true, or answers false. The fast path: no figures. */
+  allow(set: Set, key: string, cost: number, nowUs: number): boolean
+  /** Decides into `set.figures`; spends too if `spend` is set and nothing refuses. */
+  decide(set: Set, key: string, cost: number, nowUs: number, spend: boolean): void
+  charge(set: Set, key: string, cost: number, nowUs: number): void
+  refund(set: Set, key: string, cost: number, nowUs: number): void
+  block(key: string, untilUs: number, nowUs: number): void
+  unblock(key: string): void
+  /** Makes the key fresh and lifts its block. */
+  reset(set: Set, key: string, nowUs: number): void
+  /** Forgets every key, block and floor. */
+  clear(): void
+  /** The keys that are blocked or not fresh. Stores that keep no key strings throw. */
+  keys(nowUs: number): Iterable<string>
+  /** How many keys are blocked or not fresh. Looks at every row. */
+  size(nowUs: number): number
+  stats(): TableStats
+}
+
+/** TableStats are counts since the store was made. */
+export interface TableStats {
+  /** Rows held now, those that have become fresh since included. */
+  readonly rows: number
+  readonly maxKeys: number
+  /** Keys that are blocked now, or were until lately. */
+  readonly blocked: number
+  /** States that were still in use and had to go because the store was full. */
+  readonly evictions: number
+  /** Unknown keys that started with the floor's units used. */
+  readonly floored: number
+}

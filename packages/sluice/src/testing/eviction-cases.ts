@@ -1,0 +1,116 @@
+import { fixedWindow } from '../algorithms/fixed-window.ts'
+import { createLimiter } from '../limiter.ts'
+import { createPolicy } from '../policy.ts'
+import type { Rule } from '../rule.ts'
+import { equal } from './equal.ts'
+import { createModel } from './model.ts'
+import { seededRandom } from './random.ts'
+import { rotationRules } from './rotation-rules.ts'
+import type { MakeStore, SuiteCase } from './store-suite.ts'
+
+const MAX_KEYS = 16
+const KEYS = 64
+const STEPS = 3_000
+
+/** evictionCases rotate more keys through a store than it holds: nobody may get more than the rule. */
+export function evictionCases(make: MakeStore, without: readonly string[]): SuiteCase[] {
+  const rules = rotationRules.filter(({ algorithm }) => !without.includes(algorithm.name))
+  return [
+    ...rules.map((rule) => ({
+      name: `${rule.algorithm.name} admits no key more than its rule while keys rotate`,
+      run: () => rotate(make, [rule], 1),
+    })),
+    {
+      name: 'fixed-window never admits more than twice its limit across an edge while keys rotate',
+      run: () => rotateWindow(make),
+    },
+    {
+      name: 'several rules in two tiers admit no key more while keys rotate',
+      run: () => rotate(make, rules, 2),
+    },
+    {
+      name: 'a throttled key stays throttled, and a block stays, whatever else comes',
+      async run() {
+        const { store, clock } = await make({ maxKeys: MAX_KEYS })
+        const limiter = createLimiter(rules[0], { store, name: 'flood' })
+        await limiter.charge('throttled', rules[0].capacity)
+        await limiter.block('blocked', '1h')
+        for (let i = 0; i < 2_000; i += 1) await limiter.check(`stranger ${i}`)
+        clock.advance(1)
+        equal((await limiter.peek('throttled')).allowed, false, 'throttled')
+        equal((await limiter.peek('blocked')).source, 'blocked', 'blocked')
+      },
+    },
+    {
+      name: 'a key that is reset in a full store is fresh',
+      async run() {
+        const { store } = await make({ maxKeys: MAX_KEYS })
+        const limiter = createLimiter(rules[0], { store, name: 'reset' })
+        for (let i = 0; i < 200; i += 1) await limiter.charge(`stranger ${i}`, 1)
+        await limiter.charge('a', 1)
+        await limiter.reset('a')
+        equal((await limiter.peek('a')).remaining, rules[0].capacity, 'remaining')
+      },
+    },
+  ]
+}
+
+/**
+ * Plays random requests of many keys. `judge` is told of every admission and throws where a key
+ * got more than its rule. A full store may refuse more than the rule would.
+ */
+async function play(
+  make: MakeStore,
+  tiers: readonly (readonly Rule[])[],
+  judge: (key: string, tier: number, cost: number, nowUs: number, step: number) => void,
+): Promise<void> {
+  const { store, clock } = await make({ maxKeys: MAX_KEYS })
+  const random = seededRandom(7)
+  const policy = createPolicy({ tiers: Object.fromEntries(tiers.entries()), defaultTier: '0' })
+  const limiter = createLimiter(policy, { store, name: 'rotation' })
+  let admitted = 0
+  let refused = 0
+  for (let step = 0; step < STEPS; step += 1) {
+    const key = `key ${random.below(random.pick([4, KEYS]))}`
+    const tier = random.below(tiers.length)
+    const cost = random.pick([1, 1, 1, 2])
+    clock.advance(random.pick([0, 0, 0.001, 1, 37, 250]))
+    const { allowed } = await limiter.check(key, cost, { tier: String(tier) })
+    if (allowed) admitted += 1
+    else refused += 1
+    if (allowed) judge(key, tier, cost, clock.nowUs(), step)
+  }
+  const share = Math.min(admitted, refused) / STEPS
+  equal(share > 0.05, true, `${admitted} admitted, ${refused} refused: too few of one`)
+  equal((await limiter.stats()).evictions > 0, true, 'the store was full')
+}
+
+/** The model, told of every admission, must have allowed it too. */
+async function rotate(make: MakeStore, rules: readonly Rule[], tierCount: number): Promise<void> {
+  const tiers = Array.from({ length: tierCount }, (_, i) => rules.slice(i))
+  const model = createModel()
+  await play(make, tiers, (key, tier, cost, nowUs, step) => {
+    const { allowed } = model.decide(key, tiers[tier], cost, nowUs, true)
+    equal(allowed, true, `step ${step}: ${key} was admitted`)
+  })
+}
+
+/**
+ * A window that opens at a request cannot be compared with the model's, since an evicted key's
+ * next one opens at another request; its promise can: twice the limit in any interval of `per`.
+ */
+async function rotateWindow(make: MakeStore): Promise<void> {
+  const rule = fixedWindow({ limit: 5, per: '4s' })
+  const admissions = new Map<string, { atUs: number; cost: number }[]>()
+  await play(make, [[rule]], (key, _tier, cost, atUs, step) => {
+    const own = [...(admissions.get(key) ?? []), { atUs, cost }]
+    const recent = own.filter((one) => one.atUs > atUs - rule.perUs)
+    admissions.set(key, recent)
+    const units = recent.reduce((sum, one) => sum + one.cost, 0)
+    equal(
+      units <= 2 * rule.limit,
+      true,
+      `step ${step}: ${key} got ${units} units in its last window`,
+    )
+  })
+}

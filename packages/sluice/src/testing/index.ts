@@ -1,0 +1,13 @@
+export { type ManualClock, manualClock } from './manual-clock.ts'
+export { createModel, type Model } from './model.ts'
+export { playTrace } from './play.ts'
+export { type Random, seededRandom } from './random.ts'
+export {
+  type MadeStore,
+  type MakeStore,
+  type SuiteCase,
+  type SuiteOptions,
+  storeSuite,
+} from './store-suite.ts'
+export { playStream, randomSteps, ruleMakers, type Step, type Tally } from './streams.ts'
+export { type Trace, type TraceLine, traces } from './traces.ts'

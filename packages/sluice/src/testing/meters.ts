@@ -1,0 +1,193 @@
+import { CENTURY_US } from '../duration.ts'
+import type { Rule } from '../rule.ts'
+
+/** Meter is the state of one key under one rule in the reference model. */
+export interface Meter {
+  /** Whether `units` would pass at that instant if nothing else happened until then. */
+  passes(units: number, atUs: number): boolean
+  /** Whether the state then equals that of a key never seen. */
+  isFresh(atUs: number): boolean
+  spend(units: number, nowUs: number): void
+  refund(units: number, nowUs: number): void
+  /** Goes over to a rule with other figures; the units used at `nowUs` stay used. */
+  carry(rule: Rule, nowUs: number): void
+}
+
+interface Spent {
+  atUs: number
+  units: number
+}
+
+const makers: Readonly<Record<string, (rule: Rule) => Meter>> = {
+  'fixed-window': fixedWindowMeter,
+  'sliding-window-log': logMeter,
+  'sliding-window-counter': counterMeter,
+  'token-bucket': bucketMeter,
+  gcra: bucketMeter,
+  'leaky-bucket': bucketMeter,
+  unlimited: () => ({
+    passes: () => true,
+    isFresh: () => true,
+    spend() {},
+    refund() {},
+    carry() {},
+  }),
+}
+
+/** createMeter makes a fresh meter for a rule of one of Sluice's own algorithms. */
+export function createMeter(rule: Rule): Meter {
+  return makers[rule.algorithm.name](rule)
+}
+
+const total = (spends: readonly Spent[]) => spends.reduce((sum, { units }) => sum + units, 0)
+
+/** Takes units off the newest spends; those that become empty go. */
+function takeNewest(spends: readonly Spent[], units: number): Spent[] {
+  const left = spends.map((spent) => ({ ...spent }))
+  for (const spent of left.toReversed()) {
+    const taken = Math.min(spent.units, units)
+    spent.units -= taken
+    units -= taken
+  }
+  return left.filter((spent) => spent.units > 0)
+}
+
+/** floor(a · b / c) */
+function share(a: number, b: number, c: number): number {
+  return Number((BigInt(a) * BigInt(b)) / BigInt(c))
+}
+
+/** A bucket that drains: the units in it, as a whole number of (1 / perUs) parts, and since when. */
+function bucketMeter(rule: Rule): Meter {
+  let level = 0n
+  let sinceUs = 0
+  const per = () => BigInt(rule.perUs)
+  const limit = () => BigInt(rule.limit)
+  const levelAt = (us: number) => {
+    const drained = level - limit() * BigInt(Math.max(0, us - sinceUs))
+    return drained > 0n ? drained : 0n
+  }
+  const set = (next: bigint, nowUs: number) => {
+    const most = limit() * BigInt(CENTURY_US)
+    level = next < 0n ? 0n : next > most ? most : next
+    sinceUs = nowUs
+  }
+  return {
+    passes: (units, us) => levelAt(us) + BigInt(units) * per() <= BigInt(rule.capacity) * per(),
+    isFresh: (us) => levelAt(us) === 0n,
+    spend: (units, nowUs) => set(levelAt(nowUs) + BigInt(units) * per(), nowUs),
+    refund(units, nowUs) {
+      if (rule.algorithm.name !== 'leaky-bucket') set(levelAt(nowUs) - BigInt(units) * per(), nowUs)
+    },
+    carry(to, nowUs) {
+      // The same fill in parts of the other rule, rounded up to what drains in a whole part of a
+      // microsecond of its gap.
+      const from = levelAt(nowUs)
+      const before = per()
+      const same = BigInt(to.perUs) * limit() === before * BigInt(to.limit)
+      rule = to
+      if (same) {
+        set((from * per()) / before, nowUs)
+        return
+      }
+      const step = greatestDivisor(limit(), per())
+      const unit = before * step
+      set(((from * per() + unit - 1n) / unit) * step, nowUs)
+    },
+  }
+}
+
+function greatestDivisor(a: bigint, b: bigint): bigint {
+  return b === 0n ? a : greatestDivisor(b, a % b)
+}
+
+/** The spends of the open window; it opens with the first. */
+function fixedWindowMeter(rule: Rule): Meter {
+  let opened = 0
+  let spends: Spent[] = []
+  const openSpends = (us: number) => (us < opened + rule.perUs ? spends : [])
+  const opening = (us: number) => (rule.aligned ? Math.floor(us / rule.perUs) * rule.perUs : us)
+  return {
+    passes: (units, us) => total(openSpends(us)) + units <= rule.limit,
+    isFresh: (us) => total(openSpends(us)) === 0,
+    spend(units, nowUs) {
+      spends = openSpends(nowUs)
+      if (spends.length === 0) opened = opening(nowUs)
+      spends = [...spends, { atUs: nowUs, units }]
+    },
+    refund(units, nowUs) {
+      spends = takeNewest(openSpends(nowUs), units)
+    },
+    carry(to, nowUs) {
+      spends = openSpends(nowUs)
+      const elapsed = nowUs - opened
+      const from = rule
+      rule = to
+      if (from.perUs === to.perUs && from.aligned === to.aligned) return
+      opened = to.aligned
+        ? opening(nowUs)
+        : nowUs - share(Math.min(elapsed, from.perUs), to.perUs, from.perUs)
+    },
+  }
+}
+
+/** All spends of this window and the one before. */
+function counterMeter(rule: Rule): Meter {
+  let spends: Spent[] = []
+  const windowOf = (us: number) => Math.floor(us / rule.perUs)
+  const inWindow = (index: number) => spends.filter(({ atUs }) => windowOf(atUs) === index)
+  const usedAt = (us: number) => {
+    const previous = total(inWindow(windowOf(us) - 1))
+    const leftUs = rule.perUs - (us % rule.perUs)
+    const weighed = BigInt(previous) * BigInt(leftUs) + BigInt(rule.perUs) - 1n
+    return total(inWindow(windowOf(us))) + Number(weighed / BigInt(rule.perUs))
+  }
+  return {
+    passes: (units, us) => usedAt(us) + units <= rule.limit,
+    isFresh: (us) => usedAt(us) === 0,
+    spend(units, nowUs) {
+      spends = [
+        ...inWindow(windowOf(nowUs) - 1),
+        ...inWindow(windowOf(nowUs)),
+        { atUs: nowUs, units },
+      ]
+    },
+    refund(units, nowUs) {
+      const current = inWindow(windowOf(nowUs))
+      spends = [...inWindow(windowOf(nowUs) - 1), ...takeNewest(current, units)]
+    },
+    carry(to, nowUs) {
+      if (to.perUs !== rule.perUs) {
+        const used = usedAt(nowUs)
+        spends = used > 0 ? [{ atUs: nowUs, units: used }] : []
+      }
+      rule = to
+    },
+  }
+}
+
+/** All spends of the last `per`. */
+function logMeter(rule: Rule): Meter {
+  let spends: Spent[] = []
+  const counting = (us: number) => spends.filter(({ atUs }) => us < atUs + rule.perUs)
+  return {
+    passes: (units, us) => total(counting(us)) + units <= rule.limit,
+    isFresh: (us) => counting(us).length === 0,
+    spend(units, nowUs) {
+      spends = [...counting(nowUs), { atUs: nowUs, units }]
+    },
+    refund(units, nowUs) {
+      spends = takeNewest(counting(nowUs), units)
+    },
+    carry(to, nowUs) {
+      spends = counting(nowUs)
+      if (to.perUs !== rule.perUs) {
+        spends = spends.map(({ atUs, units }) => ({
+          atUs: nowUs - share(nowUs - atUs, to.perUs, rule.perUs),
+          units,
+        }))
+      }
+      rule = to
+    },
+  }
+}

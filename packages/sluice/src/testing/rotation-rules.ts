@@ -1,0 +1,16 @@
+import { fixedWindow } from '../algorithms/fixed-window.ts'
+import { gcra } from '../algorithms/gcra.ts'
+import { leakyBucket } from '../algorithms/leaky-bucket.ts'
+import { slidingWindowCounter } from '../algorithms/sliding-window-counter.ts'
+import { slidingWindowLog } from '../algorithms/sliding-window-log.ts'
+import { tokenBucket } from '../algorithms/token-bucket.ts'
+
+/** rotationRules are tight enough that a key which was forgotten would be noticed. */
+export const rotationRules = [
+  tokenBucket({ limit: 5, per: '3s' }),
+  gcra({ limit: 7, per: '5s', burst: 4 }),
+  leakyBucket({ limit: 5, per: '3s', queue: 4 }),
+  fixedWindow({ limit: 5, per: '4s', align: 'clock' }),
+  slidingWindowCounter({ limit: 5, per: '4s' }),
+  slidingWindowLog({ limit: 5, per: '4s' }),
+]

@@ -1,0 +1,98 @@
+import type { Store } from '../stores/store.ts'
+import { equal } from './equal.ts'
+import { evictionCases } from './eviction-cases.ts'
+import type { ManualClock } from './manual-clock.ts'
+import { playTrace } from './play.ts'
+import { seededRandom } from './random.ts'
+import { playStream, randomSteps, ruleMakers, type Tally } from './streams.ts'
+import { traces } from './traces.ts'
+import { verbCases } from './verb-cases.ts'
+
+/** MadeStore is a store that runs on a manual clock. */
+export interface MadeStore {
+  readonly store: Store
+  readonly clock: ManualClock
+}
+
+/** MakeStore makes an empty store; a bounded one keeps at most `maxKeys` keys. */
+export type MakeStore = (options?: { readonly maxKeys?: number }) => MadeStore | Promise<MadeStore>
+
+export interface SuiteOptions {
+  /** Seed of the random streams. Default: another one each time; the case's name shows it. */
+  readonly seed?: number
+  /** Steps of the random stream of each algorithm. Default 10,000. */
+  readonly steps?: number
+  /** Algorithms that the store cannot hold and must refuse. Default: none. */
+  readonly without?: readonly string[]
+}
+
+/** SuiteCase is one named test; `run` rejects when the store is wrong. */
+export interface SuiteCase {
+  readonly name: string
+  run(): Promise<void>
+}
+
+/**
+ * storeSuite is the conformance suite that every store must pass, as named cases for any test
+ * runner: the traces, random streams against the reference model, every verb, hostile keys and
+ * eviction. `for (const { name, run } of storeSuite(make)) it(name, run)`
+ */
+export function storeSuite(make: MakeStore, options: SuiteOptions = {}): SuiteCase[] {
+  const { seed = Math.floor(Math.random() * 2 ** 32), steps = 10_000, without = [] } = options
+  const holds = (algorithm: string) => !without.includes(algorithm)
+  const algorithms = Object.keys(ruleMakers).filter(holds)
+  return [
+    ...traces
+      .filter(({ rule }) => holds(rule.algorithm.name))
+      .map((trace) => ({
+        name: `${trace.rule.algorithm.name} ${trace.name}`,
+        run: async () => playTrace(await make(), trace),
+      })),
+    ...algorithms.map((algorithm, i) => ({
+      name: `${algorithm} equals the model on ${steps} random steps (seed ${seed})`,
+      run: () => streamCase(make, seed + i, steps, [algorithm]),
+    })),
+    {
+      name: `several rules equal the model on ${steps} random steps (seed ${seed})`,
+      run: () => streamCase(make, seed, steps, algorithms),
+    },
+    ...verbCases(make, without),
+    ...evictionCases(make, without),
+  ]
+}
+
+/** How long a stream runs before it goes on with other rules on a new store. */
+const STREAM_STEPS = 250
+
+async function streamCase(
+  make: MakeStore,
+  seed: number,
+  steps: number,
+  algorithms: readonly string[],
+): Promise<void> {
+  const random = seededRandom(seed)
+  const sum: Tally = { steps: 0, admitted: 0, refused: 0, boundary: 0 }
+  while (sum.steps < steps) {
+    const names = algorithms.length === 1 ? [algorithms[0]] : pickSome(random.below, algorithms)
+    const rules = () => names.map((name) => ruleMakers[name](random, name))
+    const stream = randomSteps(random, STREAM_STEPS)
+    const tally = await playStream(await make(), [rules(), rules()], stream)
+    for (const count of Object.keys(sum) as (keyof Tally)[]) sum[count] += tally[count]
+  }
+  checkTally(sum)
+}
+
+function pickSome(below: (n: number) => number, from: readonly string[]): string[] {
+  const start = below(from.length)
+  return Array.from({ length: 2 + below(2) }, (_, i) => from[(start + i) % from.length])
+}
+
+/** A stream that never comes near a limit would prove nothing. */
+function checkTally({ steps, admitted, refused, boundary }: Tally): void {
+  const enough = admitted >= steps * 0.2 && refused >= steps * 0.2 && boundary >= steps * 0.1
+  equal(
+    enough,
+    true,
+    `of ${steps} steps ${admitted} were admitted, ${refused} refused and ${boundary} near a boundary`,
+  )
+}

@@ -1,0 +1,182 @@
+import { fixedWindow } from '../algorithms/fixed-window.ts'
+import { gcra } from '../algorithms/gcra.ts'
+import { leakyBucket } from '../algorithms/leaky-bucket.ts'
+import { slidingWindowCounter } from '../algorithms/sliding-window-counter.ts'
+import { slidingWindowLog } from '../algorithms/sliding-window-log.ts'
+import { tokenBucket } from '../algorithms/token-bucket.ts'
+import type { Decision } from '../decision.ts'
+import { CENTURY_US } from '../duration.ts'
+import { createLimiter } from '../limiter.ts'
+import { createPolicy } from '../policy.ts'
+import type { Rule } from '../rule.ts'
+import { equal } from './equal.ts'
+import type { ManualClock } from './manual-clock.ts'
+import { createModel } from './model.ts'
+import type { Random } from './random.ts'
+import type { MadeStore } from './store-suite.ts'
+
+const verbs = ['check', 'peek', 'charge', 'refund', 'block', 'unblock', 'reset'] as const
+
+/**
+ * Step is one step of a random stream. It holds choices rather than values, since what is
+ * interesting (a cost of one more than remains, a microsecond before the retry) depends on the
+ * state when it is played. All are whole numbers from 0 to 999.
+ */
+export interface Step {
+  readonly verb: number
+  readonly key: number
+  readonly cost: number
+  readonly time: number
+  /** How far, and on which side of a boundary. */
+  readonly offset: number
+  readonly tier: number
+}
+
+/** Tally counts what a stream exercised. */
+export interface Tally {
+  steps: number
+  admitted: number
+  refused: number
+  /** Steps taken within a microsecond of an instant that a decision had named. */
+  boundary: number
+}
+
+const keys = ['alice', 'bob', '__proto__']
+
+/** randomSteps makes a stream of `count` steps. */
+export function randomSteps(random: Random, count: number): Step[] {
+  const choice = () => random.below(1_000)
+  return Array.from({ length: count }, () => ({
+    verb: choice(),
+    key: choice(),
+    cost: choice(),
+    time: choice(),
+    offset: choice(),
+    tier: choice(),
+  }))
+}
+
+const pers = [1, 7, 10, 333, 1_000, 1_001, 60_000, 3_600_000, 86_400_000, 400 * 86_400_000]
+const limits = [1, 2, 3, 5, 7, 10, 60, 100, 997, 10_000, 1_000_000, 9_999_991, 10_000_000]
+
+/** ruleMakers make a random rule of each algorithm, over the whole range of figures. */
+export const ruleMakers: Readonly<Record<string, (random: Random, name?: string) => Rule>> = {
+  'fixed-window': (random, name) =>
+    fixedWindow({ ...figures(random, limits, name), align: random.pick(['request', 'clock']) }),
+  'sliding-window-log': (random, name) =>
+    slidingWindowLog(figures(random, [1, 2, 3, 5, 7, 10, 60], name)),
+  'sliding-window-counter': (random, name) => slidingWindowCounter(figures(random, limits, name)),
+  'token-bucket': (random, name) =>
+    inRange(() => tokenBucket({ ...figures(random, limits, name), burst: burst(random) })),
+  gcra: (random, name) =>
+    inRange(() => gcra({ ...figures(random, limits, name), burst: burst(random) })),
+  'leaky-bucket': (random, name) =>
+    inRange(() =>
+      leakyBucket({ ...figures(random, limits, name), queue: random.pick([0, 1, 2, 5, 100]) }),
+    ),
+}
+
+function figures(random: Random, from: readonly number[], name: string | undefined) {
+  return { limit: random.pick(from), per: random.pick(pers), name }
+}
+
+function burst(random: Random): number | undefined {
+  return random.pick([undefined, 1, 2, 5, 20, 1_000, 10_000_000])
+}
+
+/** Some combinations would take more than a hundred years to become fresh; those are drawn again. */
+function inRange(make: () => Rule): Rule {
+  for (;;) {
+    try {
+      return make()
+    } catch {}
+  }
+}
+
+/**
+ * playStream plays a stream on a store and on the reference model, and throws at the first
+ * difference of a unit or a microsecond. `tiers` are lists of rules between which keys switch.
+ */
+export async function playStream(
+  { store, clock }: MadeStore,
+  tiers: readonly (readonly Rule[])[],
+  steps: readonly Step[],
+): Promise<Tally> {
+  const policy = createPolicy({
+    tiers: Object.fromEntries(tiers.entries()),
+    defaultTier: '0',
+  })
+  const limiter = createLimiter(policy, { store, name: 'stream' })
+  const model = createModel()
+  const tally: Tally = { steps: 0, admitted: 0, refused: 0, boundary: 0 }
+  for (const step of steps) {
+    const key = keys[step.key % keys.length]
+    // Mostly the first tier, so that states build up between changes.
+    const tier = step.tier < 900 ? 0 : step.tier % tiers.length
+    const rules = tiers[tier]
+    const call = { tier: String(tier) }
+    // Looking is a request too: it carries used units over to the tier.
+    const look = async (cost: number) => {
+      const seen = model.decide(key, rules, cost, clock.nowUs(), false)
+      equal(await limiter.peek(key, cost, call), seen, `before step ${tally.steps}: peek ${key}`)
+      return seen
+    }
+    const cost = costOf(step, await look(1))
+    if (moveTime(clock, step, await look(cost))) tally.boundary += 1
+    const nowUs = clock.nowUs()
+    const verb = verbOf(step)
+    const label = `step ${tally.steps}: ${verb} ${key} cost ${cost} tier ${tier} at ${nowUs} µs`
+    if (verb === 'check' || verb === 'peek') {
+      const expected = model.decide(key, rules, cost, nowUs, verb === 'check')
+      const actual = await limiter[verb](key, cost, call)
+      equal(actual, expected, label)
+      if (verb === 'check' && expected.allowed) tally.admitted += 1
+      if (verb === 'check' && !expected.allowed) tally.refused += 1
+    } else if (verb === 'charge' || verb === 'refund') {
+      model[verb](key, rules, cost, nowUs)
+      await limiter[verb](key, cost, call)
+    } else if (verb === 'block') {
+      const us = 1 + step.offset * 997
+      model.block(key, nowUs + us)
+      await limiter.block(key, us / 1_000)
+    } else {
+      model[verb](key)
+      await limiter[verb](key)
+    }
+    tally.steps += 1
+  }
+  return tally
+}
+
+function verbOf({ verb }: Step): (typeof verbs)[number] {
+  if (verb < 780) return 'check'
+  if (verb < 880) return 'peek'
+  if (verb < 915) return 'charge'
+  if (verb < 975) return 'refund'
+  if (verb < 980) return 'block'
+  return verb < 992 ? 'unblock' : 'reset'
+}
+
+/** Costs around what remains and what fits at all. */
+function costOf({ cost }: Step, { remaining, capacity }: Decision): number {
+  const choices = [1, 1, 0, 2, remaining, remaining + 1, remaining + 1, capacity, capacity, cost]
+  return Math.min(choices[cost % choices.length], capacity)
+}
+
+/** Moves the clock; true when to within a microsecond of an instant that `seen` names. */
+function moveTime(clock: ManualClock, { time, offset }: Step, seen: Decision): boolean {
+  const instants = [
+    seen.retryAfterMs,
+    seen.resetAfterMs,
+    ...seen.rules.map((rule) => rule.resetAfterMs),
+  ].filter((ms) => ms > 0 && ms * 1_000 < CENTURY_US / 50)
+  if (time < 300 && instants.length > 0) {
+    const us = Math.round(instants[time % instants.length] * 1_000) + (offset % 3) - 1
+    clock.advance(us / 1_000)
+    return true
+  }
+  if (time < 850) return false
+  // Otherwise anything from a microsecond to about a minute, evenly by order of magnitude.
+  clock.advance(Math.round(10 ** (time % 8) * (1 + offset / 100)) / 1_000)
+  return false
+}

@@ -1,0 +1,248 @@
+import { fixedWindow } from '../algorithms/fixed-window.ts'
+import { gcra } from '../algorithms/gcra.ts'
+import { leakyBucket } from '../algorithms/leaky-bucket.ts'
+import { slidingWindowCounter } from '../algorithms/sliding-window-counter.ts'
+import { slidingWindowLog } from '../algorithms/sliding-window-log.ts'
+import { tokenBucket } from '../algorithms/token-bucket.ts'
+import type { Rule } from '../rule.ts'
+
+/**
+ * A line of a trace: at so many ms after the start (2026-01-01T00:00:00Z), a check of this cost
+ * → allowed, remaining, retryAfterMs, and, where it says something, delayMs.
+ */
+export type TraceLine = readonly [
+  atMs: number,
+  cost: number,
+  allowed: boolean,
+  remaining: number,
+  retryAfterMs: number,
+  delayMs?: number,
+]
+
+/** Trace is a rule's behaviour written down by hand: the part of the specification to read. */
+export interface Trace {
+  readonly name: string
+  readonly rule: Rule
+  readonly lines: readonly TraceLine[]
+}
+
+const DAY = 86_400_000
+
+const buckets = [tokenBucket, gcra].flatMap((bucket): Trace[] => [
+  {
+    name: 'lets a full burst through, then one request per gap',
+    rule: bucket({ limit: 2, per: '1s' }),
+    lines: [
+      [0, 1, true, 1, 0],
+      [0, 1, true, 0, 0],
+      [0, 1, false, 0, 500],
+      [499.999, 1, false, 0, 0.001],
+      [500, 1, true, 0, 0],
+    ],
+  },
+  {
+    name: 'keeps burst and rate apart',
+    rule: bucket({ limit: 100, per: '1m', burst: 20 }),
+    lines: [
+      [0, 1, true, 19, 0],
+      [0, 5, true, 14, 0],
+      [0, 15, false, 14, 600],
+      [600, 15, true, 0, 0],
+      [600, 20, false, 0, 12_000],
+    ],
+  },
+  {
+    name: 'is exact when the gap is no whole microsecond',
+    rule: bucket({ limit: 3, per: 1, burst: 1 }),
+    lines: [
+      [0, 1, true, 0, 0],
+      [0.333, 1, false, 0, 0.001],
+      [0.334, 1, true, 0, 0],
+      [0.667, 1, false, 0, 0.001],
+      [0.668, 1, true, 0, 0],
+      // Admitted 1 µs late twice, so the third gap is counted from 0.668.
+      [1.001, 1, false, 0, 0.001],
+      [1.002, 1, true, 0, 0],
+    ],
+  },
+  {
+    name: 'admits seven a second for ever, without drift',
+    rule: bucket({ limit: 7, per: '1s' }),
+    lines: [
+      [0, 7, true, 0, 0],
+      [142.857, 1, false, 0, 0.001],
+      [142.858, 1, true, 0, 0],
+      [1_000, 6, true, 0, 0],
+      [365 * DAY, 7, true, 0, 0],
+      [365 * DAY + 999.999, 7, false, 6, 0.001],
+      [365 * DAY + 1_000, 7, true, 0, 0],
+    ],
+  },
+  {
+    name: 'does not admit more after an idle spell',
+    rule: bucket({ limit: 10, per: '1s' }),
+    lines: [
+      [0, 10, true, 0, 0],
+      [60_000, 10, true, 0, 0],
+      [60_000, 1, false, 0, 100],
+      [60_100, 1, true, 0, 0],
+      [60_100, 1, false, 0, 100],
+    ],
+  },
+  {
+    name: 'takes ten million a second',
+    rule: bucket({ limit: 10_000_000, per: '1s' }),
+    lines: [
+      [0, 10_000_000, true, 0, 0],
+      [0, 1, false, 0, 0.001],
+      [0.001, 10, true, 0, 0],
+      [0.001, 11, false, 0, 0.002],
+      [1, 9_990, true, 0, 0],
+    ],
+  },
+  {
+    name: 'refills one unit in 400 days',
+    rule: bucket({ limit: 1, per: '400d' }),
+    lines: [
+      [0, 1, true, 0, 0],
+      [30 * DAY, 1, false, 0, 370 * DAY],
+      [400 * DAY - 0.001, 1, false, 0, 0.001],
+      [400 * DAY, 1, true, 0, 0],
+    ],
+  },
+])
+
+/** traces are the hand-written behaviours of all algorithms. */
+export const traces: readonly Trace[] = [
+  ...buckets,
+  {
+    name: 'opens a window at the first request and admits the limit in it',
+    rule: fixedWindow({ limit: 2, per: '1s' }),
+    lines: [
+      [300, 1, true, 1, 0],
+      [900, 1, true, 0, 0],
+      [1_299, 1, false, 0, 1],
+      [1_299.999, 1, false, 0, 0.001],
+      [1_300, 1, true, 1, 0],
+    ],
+  },
+  {
+    name: 'follows the clock when aligned to it',
+    rule: fixedWindow({ limit: 2, per: '1s', align: 'clock' }),
+    lines: [
+      [900, 2, true, 0, 0],
+      [900, 1, false, 0, 100],
+      [999.999, 1, false, 0, 0.001],
+      [1_000, 2, true, 0, 0],
+      [1_000, 2, false, 0, 1_000],
+    ],
+  },
+  {
+    name: 'refuses a cost that does not fit and charges nothing for it',
+    rule: fixedWindow({ limit: 10, per: '1m' }),
+    lines: [
+      [0, 1, true, 9, 0],
+      [0, 10, false, 9, 60_000],
+      [0, 9, true, 0, 0],
+    ],
+  },
+  {
+    name: 'ends windows shorter than a second, and longer than setTimeout can count',
+    rule: fixedWindow({ limit: 1, per: '30d' }),
+    lines: [
+      [0, 1, true, 0, 0],
+      [1, 1, false, 0, 30 * DAY - 1],
+      [30 * DAY, 1, true, 0, 0],
+    ],
+  },
+  {
+    name: 'ends a window of two milliseconds',
+    rule: fixedWindow({ limit: 1, per: '2ms' }),
+    lines: [
+      [0, 1, true, 0, 0],
+      [1.999, 1, false, 0, 0.001],
+      [2, 1, true, 0, 0],
+    ],
+  },
+  {
+    name: 'counts every admission for exactly as long as the window',
+    rule: slidingWindowLog({ limit: 2, per: '1s' }),
+    lines: [
+      [0, 1, true, 1, 0],
+      [600, 1, true, 0, 0],
+      [600, 1, false, 0, 400],
+      [999.999, 1, false, 0, 0.001],
+      [1_000, 1, true, 0, 0],
+      [1_000, 2, false, 0, 1_000],
+      [1_600, 1, true, 0, 0],
+    ],
+  },
+  {
+    name: 'keeps a cost as one entry',
+    rule: slidingWindowLog({ limit: 5, per: '1s' }),
+    lines: [
+      [0, 3, true, 2, 0],
+      [100, 2, true, 0, 0],
+      [100, 4, false, 0, 1_000],
+      [100, 3, false, 0, 900],
+      [1_000, 3, true, 0, 0],
+    ],
+  },
+  {
+    name: 'weighs the previous window by what is left of it, rounded up',
+    rule: slidingWindowCounter({ limit: 10, per: '1s' }),
+    lines: [
+      [0, 10, true, 0, 0],
+      [999.999, 1, false, 0, 100.001],
+      [1_000, 1, false, 0, 100],
+      [1_099.999, 1, false, 0, 0.001],
+      [1_100, 1, true, 0, 0],
+      [1_500, 5, false, 4, 100],
+      [1_500, 4, true, 0, 0],
+    ],
+  },
+  {
+    name: 'tells a cost that must wait for the window after next',
+    rule: slidingWindowCounter({ limit: 10, per: '1s' }),
+    lines: [
+      [500, 4, true, 6, 0],
+      [500, 10, false, 6, 1_500],
+      [1_999.999, 10, false, 9, 0.001],
+      [2_000, 10, true, 0, 0],
+    ],
+  },
+  {
+    name: 'gives out slots at a constant outflow',
+    rule: leakyBucket({ limit: 2, per: '1s', queue: 2 }),
+    lines: [
+      [0, 1, true, 2, 0, 0],
+      [0, 1, true, 1, 0, 500],
+      [0, 1, true, 0, 0, 1_000],
+      [0, 1, false, 0, 500],
+      [499.999, 1, false, 0, 0.001],
+      [500, 1, true, 0, 0, 1_000],
+      [5_000, 1, true, 2, 0, 0],
+    ],
+  },
+  {
+    name: 'takes as many slots as the cost, and delays to the first',
+    rule: leakyBucket({ limit: 10, per: '1s', queue: 4 }),
+    lines: [
+      [0, 3, true, 2, 0, 0],
+      [0, 2, true, 0, 0, 300],
+      [0, 5, false, 0, 500],
+      [100, 1, true, 0, 0, 400],
+    ],
+  },
+  {
+    name: 'spaces thirds of a millisecond without drift',
+    rule: leakyBucket({ limit: 3, per: 1, queue: 5 }),
+    lines: [
+      [0, 1, true, 5, 0, 0],
+      [0, 1, true, 4, 0, 0.334],
+      [0, 1, true, 3, 0, 0.667],
+      [0, 1, true, 2, 0, 1],
+      [0, 2, true, 0, 0, 1.334],
+    ],
+  },
+]

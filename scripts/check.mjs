@@ -1,0 +1,77 @@
+import { spawn } from 'node:child_process'
+import { delimiter, join, resolve } from 'node:path'
+
+/** The machine that checks has two cores. */
+const AT_ONCE = 2
+
+/** What is checked, in this order; a step that comes `after` another needs it to have passed. */
+const steps = [
+  { name: 'format and lint', run: 'biome ci --colors=off .' },
+  { name: 'types', run: 'tsc --build' },
+  { name: 'import arrows', run: 'node scripts/arrows.mjs' },
+  { name: 'exports and files', run: 'node scripts/exports.mjs', after: 'types' },
+  { name: 'publint', run: 'npm run publint', after: 'types' },
+  { name: 'attw', run: 'npm run attw', after: 'types' },
+  { name: 'knip', run: 'knip' },
+  { name: 'unit tests', run: 'vitest run --project unit' },
+  {
+    name: 'documents',
+    run: 'vitest run --project system test/errors-doc.test.ts test/readme.test.ts',
+  },
+]
+
+const root = resolve(import.meta.dirname, '..')
+const { FORCE_COLOR: _, ...inherited } = process.env
+const path = join(root, 'node_modules', '.bin') + delimiter + process.env.PATH
+const env = { ...inherited, NO_COLOR: '1', PATH: path }
+
+const startedMs = performance.now()
+const results = new Map()
+const running = new Set()
+for (const step of steps) results.set(step.name, start(step))
+const failed = []
+for (const [name, result] of results) {
+  const { state, seconds, output } = await result
+  console.log(`${state.padEnd(8)} ${name.padEnd(18)} ${seconds.toFixed(1).padStart(5)} s`)
+  if (state !== 'ok') failed.push(name)
+  if (state === 'failed') console.log(`\n${output.trim().replace(/^/gm, '    ')}\n`)
+}
+const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1)
+if (failed.length > 0) {
+  console.log(`${failed.length} of ${steps.length} did not pass: ${failed.join(', ')}`)
+  process.exitCode = 1
+} else {
+  console.log(`All ${steps.length} passed in ${seconds} s`)
+}
+
+async function start({ run, after }) {
+  if (after && (await results.get(after)).state !== 'ok') {
+    return { state: 'skipped', seconds: 0, output: '' }
+  }
+  while (running.size >= AT_ONCE) await Promise.race(running)
+  const result = execute(run)
+  running.add(result)
+  result.finally(() => running.delete(result))
+  return result
+}
+
+function execute(run) {
+  const startMs = performance.now()
+  const [command, ...options] = run.split(' ')
+  return new Promise((done) => {
+    let output = ''
+    const end = (state) =>
+      done({ state, seconds: (performance.now() - startMs) / 1_000, output: output || state })
+    const child = spawn(command, options, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text) => {
+        output += text
+      })
+    }
+    child.on('error', (error) => {
+      output += error.message
+      end('failed')
+    })
+    child.on('close', (code) => end(code === 0 ? 'ok' : 'failed'))
+  })
+}

@@ -1,0 +1,79 @@
+// @ts-check
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** Files of a package's src that are meant for its users, whatever else is there. */
+const PUBLIC = [/^index\.ts$/, /^\w[\w-]*\/index\.ts$/, /^(middleware|compat)\/[\w-]+\.ts$/]
+
+/** The conditions of an export and what they name; a resolver takes the first that it knows. */
+const conditions = (/** @type {string} */ module) => ({
+  'sluice-source': `./src/${module}.ts`,
+  types: `./dist/${module}.d.ts`,
+  default: `./dist/${module}.js`,
+})
+
+/**
+ * @typedef {{ name: string, exports?: Record<string, string | Record<string, string>>,
+ *   bin?: Record<string, string> }} Manifest
+ */
+
+/**
+ * checkExports compares what a package.json promises with the files of its package, and says
+ * where they differ.
+ * @param {Manifest} manifest
+ * @param {string[]} files paths from the package's folder, with forward slashes
+ * @returns {string[]}
+ */
+export function checkExports({ name, exports = {}, bin = {} }, files) {
+  /** @type {string[]} */
+  const differences = []
+  const there = new Set(files.map((file) => `./${file}`))
+  const exported = new Set()
+  const missing = (/** @type {string} */ what, /** @type {string} */ file) => {
+    if (!there.has(file)) differences.push(`${name}: ${what} names ${file}, which is not there`)
+  }
+  for (const [entry, target] of Object.entries(exports)) {
+    if (typeof target === 'string') {
+      missing(`exports["${entry}"]`, target)
+      continue
+    }
+    const module = target.default?.replace(/^\.\/dist\/(.*)\.js$/, '$1')
+    const expected = JSON.stringify(conditions(module))
+    if (JSON.stringify(target) !== expected) {
+      differences.push(`${name}: exports["${entry}"] must be ${expected}`)
+    }
+    exported.add(`./src/${module}.ts`)
+    for (const [condition, file] of Object.entries(target)) {
+      missing(`exports["${entry}"].${condition}`, file)
+    }
+  }
+  for (const [command, file] of Object.entries(bin)) {
+    missing(`bin.${command}`, file.replace(/^(\.\/)?/, './'))
+  }
+  for (const file of '.' in exports ? files : []) {
+    const path = /^src\/(.*)$/.exec(file)?.[1]
+    if (path === undefined || path.endsWith('.test.ts') || exported.has(`./${file}`)) continue
+    if (PUBLIC.some((pattern) => pattern.test(path))) {
+      differences.push(`${name}: ${file} is meant for users, but exports does not name it`)
+    }
+  }
+  return differences
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const packages = resolve(import.meta.dirname, '../packages')
+  const differences = readdirSync(packages).flatMap((name) => {
+    const folder = join(packages, name)
+    const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+    const listed = ['src', 'dist', 'bin'].filter((path) => existsSync(join(folder, path)))
+    const files = listed.flatMap((path) =>
+      readdirSync(join(folder, path), { recursive: true, encoding: 'utf8' }).map(
+        (file) => `${path}/${file.replaceAll('\\', '/')}`,
+      ),
+    )
+    return checkExports(manifest, ['package.json', ...files])
+  })
+  for (const difference of differences) console.error(difference)
+  if (differences.length > 0) process.exitCode = 1
+}

@@ -1,0 +1,250 @@
+import { type Algorithm, memoryStore, type Rule, type Store, type Table } from 'sluice'
+import { type MadeStore, manualClock } from 'sluice/testing'
+
+/** A store with a bug that a limiter people trust has had. The suite must notice it. */
+export interface Twin {
+  readonly bug: string
+  make(options?: { maxKeys?: number }): MadeStore
+}
+
+type Patch = (algorithm: Algorithm) => Partial<Algorithm>
+
+const isBucket = ({ name }: Algorithm) => ['token-bucket', 'gcra', 'leaky-bucket'].includes(name)
+const isWindow = ({ name }: Algorithm) => name === 'fixed-window'
+
+/** A memory store whose algorithms are patched. */
+function withAlgorithm(bug: string, patch: Patch): Twin {
+  const broken = (rule: Rule): Rule => ({
+    ...rule,
+    algorithm: { ...rule.algorithm, ...patch(rule.algorithm) },
+  })
+  return withTable(bug, (table) => ({ ...table, use: (rules) => table.use(rules.map(broken)) }))
+}
+
+/** A memory store whose tables are wrapped. */
+function withTable(bug: string, wrap: (table: Table, maxKeys: number) => Table): Twin {
+  return {
+    bug,
+    make({ maxKeys = 1_000_000 } = {}) {
+      const clock = manualClock()
+      const inner = memoryStore({ clock, maxKeys })
+      const tables = new Map<string, Table>()
+      const store: Store = {
+        clock,
+        open(name, rules) {
+          const table = inner.open(name, rules)
+          if (!tables.has(name)) tables.set(name, wrap(table, maxKeys))
+          return tables.get(name)!
+        },
+      }
+      return { store, clock }
+    },
+  }
+}
+
+/** A table that does something around every decision. */
+function aroundDecide(
+  bug: string,
+  around: (table: Table, ...call: Parameters<Table['decide']>) => void,
+): Twin {
+  return withTable(bug, (table) => ({
+    ...table,
+    decide: (...call) => around(table, ...call),
+  }))
+}
+
+/** Rewrites the waits that a decision reports. */
+const withWaits = (bug: string, wait: (us: number) => number): Twin =>
+  aroundDecide(bug, (table, set, ...call) => {
+    table.decide(set, ...call)
+    set.figures.waitUs.forEach((us, i) => {
+      set.figures.waitUs[i] = wait(us)
+    })
+  })
+
+/** twins are the field's bugs, as far as a store or an algorithm can have them. */
+export const twins: readonly Twin[] = [
+  withAlgorithm('an idle key is clamped to now − tolerance and gets up to twice its burst', (a) =>
+    isBucket(a)
+      ? {
+          waitUs: (cells, at, rule, cost, nowUs) =>
+            Math.max(
+              0,
+              Math.max(cells[at], nowUs - rule.fullUs) + cost * rule.gapUs - rule.fullUs - nowUs,
+            ),
+          spend(cells, at, rule, cost, nowUs) {
+            cells[at] = Math.max(cells[at], nowUs - rule.fullUs) + cost * rule.gapUs
+          },
+        }
+      : {},
+  ),
+
+  withTable('a TTL floored to whole seconds lets states vanish early', (table) => {
+    const endsUs = new Map<string, number>()
+    return {
+      ...table,
+      decide(set, key, cost, nowUs, spend) {
+        if ((endsUs.get(key) ?? 0) <= nowUs) table.reset(set, key, nowUs)
+        table.decide(set, key, cost, nowUs, spend)
+        const lastsUs = Math.max(...set.figures.resetUs)
+        endsUs.set(key, nowUs + Math.floor(lastsUs / 1e6) * 1e6)
+      },
+    }
+  }),
+
+  aroundDecide(
+    'usage is read first and added later, so that concurrent requests all pass',
+    (table, set, key, cost, nowUs, spend) => {
+      table.decide(set, key, cost, nowUs, false)
+      const passes = set.figures.blockedUs === 0 && set.figures.waitUs.every((us) => us === 0)
+      if (spend && passes) queueMicrotask(() => table.charge(set, key, cost, nowUs))
+    },
+  ),
+
+  withTable('eviction of the oldest key forgives it', (table, maxKeys) => {
+    const known = new Set<string>()
+    return {
+      ...table,
+      decide(set, key, cost, nowUs, spend) {
+        known.delete(key)
+        known.add(key)
+        const [oldest] = known
+        if (known.size > maxKeys / 2) {
+          known.delete(oldest)
+          table.reset(set, oldest, nowUs)
+        }
+        table.decide(set, key, cost, nowUs, spend)
+      },
+    }
+  }),
+
+  withAlgorithm('GCRA in double milliseconds cuts a burst short or lets one more through', (a) =>
+    isBucket(a)
+      ? {
+          waitUs(cells, at, rule, cost, nowUs) {
+            const gapMs = rule.perUs / 1e3 / rule.limit
+            const aheadMs = Math.max(0, cells[at] / 1e3 - nowUs / 1e3)
+            const waitMs = aheadMs + cost * gapMs - rule.capacity * gapMs
+            return waitMs > 0 ? Math.ceil(waitMs * 1e3) : 0
+          },
+        }
+      : {},
+  ),
+
+  withAlgorithm('a window beyond 24.8 days overflows a timer and ends after a millisecond', (a) =>
+    isWindow(a)
+      ? {
+          waitUs: (cells, at, rule, cost, nowUs) =>
+            rule.perUs > 2 ** 31 * 1e3 && nowUs > cells[at] + 1e3
+              ? 0
+              : a.waitUs(cells, at, rule, cost, nowUs),
+        }
+      : {},
+  ),
+
+  withAlgorithm('the remainder of a refill is dropped: 3 per 10 becomes 1 per 3', (a) =>
+    isBucket(a) ? { cells: () => 2, waitUs: floored(a.waitUs), spend: floored(a.spend) } : {},
+  ),
+
+  withWaits('a retry is announced four times too late', (us) => us * 4),
+  withWaits('a retry is rounded down to whole milliseconds, and comes too early', (us) =>
+    us > 0 ? Math.max(1, Math.floor(us / 1e3) * 1e3) : 0,
+  ),
+
+  aroundDecide('a refused request is charged', (table, set, key, cost, nowUs, spend) => {
+    table.decide(set, key, cost, nowUs, spend)
+    if (spend && set.figures.waitUs.some((us) => us > 0)) table.charge(set, key, cost, nowUs)
+  }),
+
+  withTable('of several rules the roomy ones are charged although another refuses', (table) => ({
+    ...table,
+    decide(set, key, cost, nowUs, spend) {
+      table.decide(set, key, cost, nowUs, spend)
+      const roomy = set.rules.filter((_, i) => set.figures.waitUs[i] === 0)
+      if (spend && cost > 0 && roomy.length > 0 && roomy.length < set.rules.length) {
+        table.charge(table.use(roomy), key, cost, nowUs)
+      }
+    },
+  })),
+
+  withTable('a deny cache ignores the cost', (table) => {
+    const denied = new Map<string, number>()
+    return {
+      ...table,
+      decide(set, key, cost, nowUs, spend) {
+        table.decide(set, key, cost, nowUs, spend && (denied.get(key) ?? 0) <= nowUs)
+        const wait = Math.max(...set.figures.waitUs)
+        if (wait > 0) denied.set(key, nowUs + wait)
+        else if ((denied.get(key) ?? 0) > nowUs) set.figures.waitUs[0] = denied.get(key)! - nowUs
+      },
+    }
+  }),
+
+  aroundDecide('the reset is figured from a second clock', (table, set, ...call) => {
+    table.decide(set, ...call)
+    set.figures.resetUs.forEach((us, i) => {
+      if (us > 0) set.figures.resetUs[i] = us + 2
+    })
+  }),
+
+  withAlgorithm('a window below a second is floored to 0 seconds and never ends', (a) =>
+    isWindow(a)
+      ? {
+          waitUs: (cells, at, rule, cost, nowUs) =>
+            rule.perUs < 1e6 && cells[at + 1] + cost > rule.limit
+              ? rule.perUs
+              : a.waitUs(cells, at, rule, cost, nowUs),
+        }
+      : {},
+  ),
+
+  withTable('keys are cut to 64 characters', (table) => ({
+    ...table,
+    decide: (set, key, ...call) => table.decide(set, key.slice(0, 64), ...call),
+  })),
+
+  withTable('keys are normalised, so that different ones share a state', (table) => ({
+    ...table,
+    decide: (set, key, ...call) =>
+      table.decide(set, Buffer.from(key).toString().normalize(), ...call),
+  })),
+
+  withTable('reset takes the key for a pattern', (table) => ({
+    ...table,
+    reset: (set, key, nowUs) => (key === '*' ? table.clear() : table.reset(set, key, nowUs)),
+  })),
+
+  withTable('a refund makes more than a full bucket', (table) => ({
+    ...table,
+    refund(set, key, cost, nowUs) {
+      table.reset(set, key, nowUs)
+      table.refund(set, key, cost, nowUs)
+    },
+  })),
+
+  withTable('blocks are forgotten', (table) => ({ ...table, block() {} })),
+
+  withTable('peek spends', (table) => ({
+    ...table,
+    decide: (set, key, cost, nowUs) => table.decide(set, key, cost, nowUs, true),
+  })),
+
+  withAlgorithm('a change of limits starts from a full bucket', () => ({
+    carry(cells, at) {
+      cells[at] = 0
+    },
+  })),
+]
+
+type Figure<T> = (cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number) => T
+
+function floored<T>(figure: Figure<T>): Figure<T> {
+  return (cells, at, rule, cost, nowUs) =>
+    figure(
+      cells,
+      at,
+      { ...rule, gapRest: 0, fullRest: 0, fullUs: rule.capacity * rule.gapUs },
+      cost,
+      nowUs,
+    )
+}

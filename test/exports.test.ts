@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest'
+import { checkExports } from '../scripts/exports.mjs'
+
+const index = {
+  'sluice-source': './src/index.ts',
+  types: './dist/index.d.ts',
+  default: './dist/index.js',
+}
+const files = ['package.json', 'src/index.ts', 'dist/index.d.ts', 'dist/index.js']
+const check = (exports: Record<string, string | Record<string, string>>, extra: string[] = []) =>
+  checkExports({ name: 'a', exports }, [...files, ...extra])
+
+describe('exports and files', () => {
+  it('agree when every name has its files and every entry its name', () =>
+    expect(check({ '.': index, './package.json': './package.json' })).toEqual([]))
+
+  it.each(['src/index.ts', 'dist/index.d.ts', 'dist/index.js'])('differ without %s', (file) =>
+    expect(
+      checkExports(
+        { name: 'a', exports: { '.': index } },
+        files.filter((other) => other !== file),
+      ),
+    ).toEqual([expect.stringMatching(`names ./${file}, which is not there`)]),
+  )
+
+  it.each(['testing/index.ts', 'middleware/koa.ts'])('differ when src/%s has no name', (path) =>
+    expect(check({ '.': index }, [`src/${path}`])).toEqual([
+      `a: src/${path} is meant for users, but exports does not name it`,
+    ]),
+  )
+
+  it('leave inner files and tests alone', () =>
+    expect(check({ '.': index }, ['src/key.ts', 'src/middleware/koa.test.ts'])).toEqual([]))
+
+  it('differ when the conditions of an entry name different modules', () =>
+    expect(check({ '.': { ...index, types: './dist/key.d.ts' } }, ['dist/key.d.ts'])).toEqual([
+      `a: exports["."] must be ${JSON.stringify(index)}`,
+    ]))
+
+  it('differ when the condition that always holds comes first', () =>
+    expect(check({ '.': Object.fromEntries(Object.entries(index).reverse()) })).toHaveLength(1))
+
+  it('differ when a command is not there', () =>
+    expect(checkExports({ name: 'a', bin: { a: 'bin/a.js' } }, files)).toEqual([
+      'a: bin.a names ./bin/a.js, which is not there',
+    ]))
+})

@@ -1,0 +1,15 @@
+import { parseSync } from 'vite'
+import { describe, expect, it } from 'vitest'
+import { documents, readBlocks } from './readme-blocks.ts'
+
+const blocks = documents().flatMap(readBlocks)
+
+describe('the documents', () => {
+  it('begin with a README.md that shows code and what it gives', () =>
+    expect(blocks.map(({ id }) => id)).toContain('readme:README.md/0.ts'))
+
+  for (const { id, file, line, code, runs } of blocks) {
+    if (runs) it(`${file}:${line} shows what happens`, () => import(/* @vite-ignore */ id))
+    else it(`${file}:${line} can be read`, () => expect(parseSync('a.ts', code).errors).toEqual([]))
+  }
+})

@@ -1,0 +1,24 @@
+import { defaultServerConditions } from 'vite'
+import { defineConfig } from 'vitest/config'
+import { readmeBlocks } from './test/readme-blocks.ts'
+
+export default defineConfig({
+  ssr: { resolve: { conditions: ['sluice-source', ...defaultServerConditions] } },
+  oxc: { decorator: { legacy: true } },
+  test: {
+    projects: [
+      { extends: true, test: { name: 'unit', include: ['packages/*/src/**/*.test.ts'] } },
+      {
+        extends: true,
+        plugins: [readmeBlocks()],
+        test: {
+          name: 'system',
+          include: ['test/**/*.test.ts'],
+          fileParallelism: false,
+          sequence: { groupOrder: 1 },
+          testTimeout: 60_000,
+        },
+      },
+    ],
+  },
+})
