@@ -7,6 +7,7 @@ export const errorCodes = {
   SLUICE_COST_EXCEEDS_CAPACITY: 'a cost is larger than a rule could ever admit',
   SLUICE_DURATION: 'a duration cannot be read or is out of range',
   SLUICE_KEY: 'a key is not a non-empty string of at most 1,024 UTF-16 units',
+  SLUICE_NOT_LISTABLE: 'the keys of a store that keeps no keys were to be listed',
   SLUICE_OPTION: 'an option is missing, misspelt or has a value that makes no sense',
   SLUICE_REPLAY: 'a replay instruction is malformed',
   SLUICE_RULE_BURST: 'the burst of a rule is not a whole number in range',
@@ -16,6 +17,7 @@ export const errorCodes = {
   SLUICE_RULE_QUEUE: 'the queue of a rule is not a whole number in range',
   SLUICE_RULE_RANGE: 'a rule would take more than 100 years to become fresh',
   SLUICE_RULE_SYNTAX: 'the text of a rule cannot be read',
+  SLUICE_RULE_UNSUPPORTED: 'a store cannot hold the state of a rule',
   SLUICE_STORE_MISMATCH: 'a limiter of the same name with other rules already uses the store',
   SLUICE_TIER_UNKNOWN: 'a tier is not one of the policy',
 } as const

@@ -107,10 +107,12 @@ export function createLimiter(
   checkName('createLimiter: name', name)
   const store = storeOf(options)
   const policy = isPolicy(rules) ? rules : undefined
-  const list = policy ? policy.rules : ruleList('createLimiter', rules)
+  const list = policy ? policy.ruleLists.flat() : ruleList('createLimiter', rules)
   const table = store.open(name, list)
   const only = policy ? undefined : table.use(list)
   const sets = new WeakMap<readonly Rule[], RuleSet>()
+  // What the store cannot hold, or rules that share a name, are errors now rather than at 3 a.m.
+  for (const rules of policy?.ruleLists ?? []) sets.set(rules, table.use(rules))
   const line = createWaitQueue(store.clock, table.nowUs)
   let closed = false
 

@@ -21,8 +21,8 @@ export interface PolicyOptions {
  * of the same name and algorithm carry over what was used; others have states of their own.
  */
 export interface Policy {
-  /** All rules of all tiers and overrides that the policy was made with. */
-  readonly rules: readonly Rule[]
+  /** The rules of all tiers and overrides that the policy was made with. */
+  readonly ruleLists: readonly (readonly Rule[])[]
   /** The rules for a key: its override, else those of `tier`, else those of its own tier. */
   rulesFor(key: string, tier?: string): readonly Rule[]
   /** The tier of a key: what `setTier` said, else `tierOf`, else the default. */
@@ -62,7 +62,7 @@ export function createPolicy(options: PolicyOptions): Policy {
   for (const [key, rules] of given instanceof Map ? given : Object.entries(given)) {
     setOverride(key, rules)
   }
-  const rules = [...tiers.values(), ...overrides.values()].flat()
+  const ruleLists = [...tiers.values(), ...overrides.values()]
 
   function rulesOf(tier: string): readonly Rule[] {
     const found = tiers.get(tier)
@@ -89,7 +89,7 @@ export function createPolicy(options: PolicyOptions): Policy {
   }
 
   return {
-    rules,
+    ruleLists,
     rulesFor(key, tier) {
       if (overrides.size > 0) {
         const own = overrides.get(key)

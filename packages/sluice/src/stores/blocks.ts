@@ -1,7 +1,7 @@
 /** Blocks are the keys of one limiter that are refused for a while. They are never evicted. */
 export interface Blocks {
   /** How many are kept, those that have just ended included. */
-  readonly size: number
+  size: number
   /** Microseconds the key is still blocked; 0 when it is not. */
   leftUs(key: string, nowUs: number): number
   set(key: string, untilUs: number, nowUs: number): void
@@ -12,15 +12,14 @@ export interface Blocks {
 
 export function createBlocks(): Blocks {
   const untilUs = new Map<string, number>()
-  return {
-    get size() {
-      return untilUs.size
-    },
+  // A plain field: an accessor would turn the object into a slow one.
+  const blocks: Blocks = {
+    size: 0,
     leftUs(key, nowUs) {
       const until = untilUs.get(key)
       if (until === undefined) return 0
       if (until > nowUs) return until - nowUs
-      untilUs.delete(key)
+      blocks.delete(key)
       return 0
     },
     set(key, until, nowUs) {
@@ -31,9 +30,17 @@ export function createBlocks(): Blocks {
       }
       untilUs.delete(key)
       untilUs.set(key, until)
+      blocks.size = untilUs.size
     },
-    delete: (key) => void untilUs.delete(key),
+    delete(key) {
+      untilUs.delete(key)
+      blocks.size = untilUs.size
+    },
     keys: () => untilUs.keys(),
-    clear: () => untilUs.clear(),
+    clear() {
+      untilUs.clear()
+      blocks.size = 0
+    },
   }
+  return blocks
 }

@@ -32,7 +32,7 @@ interface Entry {
 }
 
 export function createFloor(emptyList: Float64Array): Floor {
-  let entries: Entry[] = []
+  const entries: Entry[] = []
 
   /** A list is not copied but left to `merge`, which keeps the gist of it. */
   function copyOf(rule: Rule, state: Float64Array, at: number, nowUs: number): Float64Array {
@@ -42,35 +42,41 @@ export function createFloor(emptyList: Float64Array): Floor {
 
   return {
     raised(nowUs) {
-      if (entries.length === 0) return false
-      entries = entries.filter(
-        ({ rule, state }) => rule.algorithm.freshAtUs(state, 0, rule) > nowUs,
-      )
+      for (let i = entries.length - 1; i >= 0; i -= 1) {
+        const { rule, state } = entries[i]
+        if (rule.algorithm.freshAtUs(state, 0, rule) <= nowUs) entries.splice(i, 1)
+      }
       return entries.length > 0
     },
     raise(column, rule, state, at, nowUs) {
       this.raised(nowUs)
-      let entry = entries.find((e) => e.column === column && e.rule === rule)
-      if (!entry) {
-        entry = { column, rule, state: copyOf(rule, state, at, nowUs) }
-        entries.push(entry)
+      for (let i = 0; i < entries.length; i += 1) {
+        if (entries[i].column !== column || entries[i].rule !== rule) continue
+        rule.algorithm.merge(entries[i].state, 0, state, at, rule, nowUs)
+        return
       }
-      rule.algorithm.merge(entry.state, 0, state, at, rule, nowUs)
+      const copy = copyOf(rule, state, at, nowUs)
+      if (rule.algorithm.grows) rule.algorithm.merge(copy, 0, state, at, rule, nowUs)
+      entries.push({ column, rule, state: copy })
     },
     apply(column, { cells }, rule, state, at, nowUs) {
       let harder = false
-      for (const entry of entries) {
+      for (let i = 0; i < entries.length; i += 1) {
+        const entry = entries[i]
         if (entry.column !== column) continue
-        const copy = new Float64Array(Math.max(cells, entry.state.length))
-        copy.set(entry.state)
-        if (entry.rule !== rule) entry.rule.algorithm.carry(copy, 0, entry.rule, rule, nowUs)
-        rule.algorithm.merge(state, at, copy, 0, rule, nowUs)
+        let { state: floor } = entry
+        if (entry.rule !== rule) {
+          floor = new Float64Array(Math.max(cells, entry.state.length))
+          floor.set(entry.state)
+          rule.algorithm.carry(floor, 0, entry.rule, rule, nowUs)
+        }
+        rule.algorithm.merge(state, at, floor, 0, rule, nowUs)
         harder = true
       }
       return harder
     },
     clear() {
-      entries = []
+      entries.length = 0
     },
   }
 }

@@ -25,20 +25,25 @@ export interface LaidRules extends RuleSet {
   tag: number
 }
 
+/** Written is a column of a row, and the rule its cells were last written for. */
+export interface Written {
+  readonly column: number
+  readonly rule: Rule
+}
+
 /**
- * Layout knows, for one table, the columns of a row and what a row's tag means: for each column
- * the rule its cells were last written for. A row that meets rules with other figures is carried
- * over first, which is how limits change at run time and used units stay used. Tag 0: no column
- * was ever written.
+ * Layout knows, for one table, the columns of a row and what a row's tag means: which columns were
+ * ever written, and for which rules. A row that meets rules with other figures is carried over
+ * first, which is how limits change at run time and used units stay used. Tag 0: none was written.
  */
 export interface Layout {
-  readonly columns: readonly Column[]
+  columns: readonly Column[]
   /** Cells per row. */
-  readonly stride: number
+  stride: number
   /** Makes rules ready. `moved` is called when columns had to be added or widened. */
   use(rules: readonly Rule[], moved: (before: readonly Column[]) => void): LaidRules
-  /** The rule that a column of a row with this tag was written for. */
-  writtenFor(tag: number, column: number): Rule | undefined
+  /** What was written in a row with this tag. */
+  written(tag: number): readonly Written[]
   /** Whether a row with this tag is written for these very rules. */
   fits(tag: number, set: LaidRules): boolean
   /** The tag of such a row once its columns are written for `set`. */
@@ -53,60 +58,64 @@ export function columnsOf(rules: readonly Rule[]): string {
 const columnName = (rule: Rule) => JSON.stringify([rule.name, rule.algorithm.name])
 
 export function createLayout(): Layout {
-  let columns: readonly Column[] = []
-  let stride = 0
-  const written: (Rule | undefined)[][] = [[]]
+  const writtenByTag: Written[][] = [[]]
   const tags = new Map([['', 0]])
   const sets = new Map<string, LaidRules>()
 
+  function columnOf(rule: Rule): number {
+    return layout.columns.findIndex(
+      ({ name, algorithm }) => name === rule.name && algorithm === rule.algorithm.name,
+    )
+  }
+
   /** Adds or widens columns so that all rules have room; true when there was none. */
   function makeRoom(rules: readonly Rule[]): boolean {
-    const cells = new Map(columns.map((c) => [JSON.stringify([c.name, c.algorithm]), c.cells]))
-    const before = stride
+    const before = layout.stride
     for (const rule of rules) {
-      const name = columnName(rule)
-      const need = rule.algorithm.grows ? 1 : rule.algorithm.cells(rule)
-      if (need > 0) cells.set(name, Math.max(need, cells.get(name) ?? 0))
+      const { name: algorithm, grows } = rule.algorithm
+      const cells = grows ? 1 : rule.algorithm.cells(rule)
+      const known = columnOf(rule)
+      if (known >= 0) {
+        layout.columns = layout.columns.map((column, i) =>
+          i === known ? { ...column, cells: Math.max(column.cells, cells) } : column,
+        )
+      } else if (cells > 0) {
+        layout.columns = [...layout.columns, { name: rule.name, algorithm, grows, cells, at: 0 }]
+      }
     }
-    stride = 0
-    const grows = new Map(rules.map((rule) => [columnName(rule), rule.algorithm.grows]))
-    columns = [...cells].map(([text, count], i) => {
-      const [name, algorithm] = JSON.parse(text)
-      const at = stride
-      stride += count
-      return { name, algorithm, grows: columns[i]?.grows ?? grows.get(text)!, cells: count, at }
+    layout.stride = 0
+    layout.columns = layout.columns.map((column) => {
+      const at = layout.stride
+      layout.stride += column.cells
+      return { ...column, at }
     })
-    return stride !== before
+    return layout.stride !== before
   }
 
   function place(set: LaidRules): void {
     set.rules.forEach((rule, i) => {
-      set.columns[i] = columns.findIndex(
-        (c) => c.name === rule.name && c.algorithm === rule.algorithm.name,
-      )
-      set.at[i] = columns[set.columns[i]]?.at ?? 0
+      set.columns[i] = columnOf(rule)
+      set.at[i] = layout.columns[set.columns[i]]?.at ?? 0
     })
   }
 
+  // Plain fields only: an accessor would turn the object into a slow one.
   const layout: Layout = {
-    get columns() {
-      return columns
-    },
-    get stride() {
-      return stride
-    },
+    columns: [],
+    stride: 0,
     use(rules, moved) {
       checkNames(rules)
       const text = rules.map((rule) => columnName(rule) + figuresOf(rule)).join(' ')
       const known = sets.get(text)
       if (known) return known
-      const before = columns
+      const before = layout.columns
       if (makeRoom(rules)) {
         for (const set of sets.values()) place(set)
         moved(before)
       }
       const set: LaidRules = {
-        rules,
+        // A copy: elements of a frozen list are slower to read.
+        rules: [...rules],
         capacity: Math.min(...rules.map((rule) => rule.capacity)),
         delays: rules.some((rule) => rule.algorithm.delays),
         figures: newFigures(rules.length),
@@ -120,29 +129,40 @@ export function createLayout(): Layout {
       sets.set(text, set)
       return set
     },
-    writtenFor: (tag, column) => written[tag][column],
+    written: (tag) => writtenByTag[tag],
     fits(tag, set) {
-      const row = written[tag]
+      const written = writtenByTag[tag]
       for (let i = 0; i < set.rules.length; i += 1) {
         if (set.columns[i] < 0) continue
-        const rule = row[set.columns[i]]
-        if (rule === undefined || !sameFigures(rule, set.rules[i])) return false
+        const before = ruleIn(written, set.columns[i])
+        if (before === undefined || !sameFigures(before, set.rules[i])) return false
       }
       return true
     },
     tagAfter(tag, set) {
-      const row = [...written[tag]]
+      const rules = new Map(writtenByTag[tag].map(({ column, rule }) => [column, rule]))
       set.rules.forEach((rule, i) => {
-        if (set.columns[i] >= 0) row[set.columns[i]] = rule
+        if (set.columns[i] >= 0) rules.set(set.columns[i], rule)
       })
-      const text = Array.from(row, (rule) => (rule ? figuresOf(rule) : '')).join(' ')
+      const written = [...rules]
+        .map(([column, rule]) => ({ column, rule }))
+        .sort((a, b) => a.column - b.column)
+      const text = written.map(({ column, rule }) => `${column}:${figuresOf(rule)}`).join(' ')
       const known = tags.get(text)
       if (known !== undefined) return known
-      tags.set(text, written.length)
-      return written.push(row) - 1
+      tags.set(text, writtenByTag.length)
+      return writtenByTag.push(written) - 1
     },
   }
   return layout
+}
+
+/** ruleIn is the rule that a column was written for. */
+export function ruleIn(written: readonly Written[], column: number): Rule | undefined {
+  for (let i = 0; i < written.length; i += 1) {
+    if (written[i].column === column) return written[i].rule
+  }
+  return undefined
 }
 
 function sameFigures(a: Rule, b: Rule): boolean {

@@ -54,7 +54,7 @@ describe('memoryStore', () => {
       insert(name)
       clock.advance(1_000)
     }
-    expect(limiter.stats().rows).toBeLessThan(300_000)
+    expect(limiter.stats().rows).toBeLessThan(400_000)
     expect(limiter.stats().evictions).toBe(0)
   })
 

@@ -1,10 +1,9 @@
 import { type Clock, steadyClock, systemClock } from '../clock.ts'
-import { SluiceError } from '../errors.ts'
 import { checkOptions, checkWhole } from '../options.ts'
-import type { Rule } from '../rule.ts'
-import { columnsOf } from './layout.ts'
-import { createMemoryTable } from './memory-table.ts'
+import { createMemoryRows } from './memory-rows.ts'
+import { openTables } from './opened.ts'
 import type { Store, Table } from './store.ts'
+import { createTable } from './table.ts'
 
 export interface MemoryStoreOptions {
   /**
@@ -25,25 +24,6 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const { maxKeys = 1_000_000, clock = systemClock } = options
   checkWhole('memoryStore: maxKeys', maxKeys, 1, 16_000_000)
   const nowUs = steadyClock(clock)
-  const tables = new Map<string, { columns: string; table: Table }>()
-  return {
-    clock,
-    open(name, rules) {
-      const columns = columnsOf(rules)
-      const opened = tables.get(name)
-      if (opened && opened.columns !== columns) throw mismatch(name, opened.columns, rules)
-      if (opened) return opened.table
-      const table = createMemoryTable(maxKeys, nowUs) as Table
-      tables.set(name, { columns, table })
-      return table
-    },
-  }
-}
-
-function mismatch(name: string, columns: string, rules: readonly Rule[]): SluiceError {
-  return new SluiceError(
-    'SLUICE_STORE_MISMATCH',
-    `a limiter called "${name}" already uses this store with the rules ${columns}, ` +
-      `not ${columnsOf(rules)}. Give this limiter another \`name\`.`,
-  )
+  const makeTable = () => createTable((care) => createMemoryRows(maxKeys, care), nowUs) as Table
+  return { clock, open: openTables(makeTable) }
 }

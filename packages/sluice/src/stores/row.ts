@@ -59,7 +59,7 @@ export function refundRow(
   }
 }
 
-/** readWaits notes every rule's wait and delay in the figures, as they are before a spend. */
+/** readWaits notes every rule's wait and delay, before a spend, and gives the longest wait. */
 export function readWaits(
   set: LaidRules,
   cells: Float64Array,
@@ -67,15 +67,19 @@ export function readWaits(
   lists: Lists,
   cost: number,
   nowUs: number,
-): void {
+): number {
   const { waitUs, delayUs } = set.figures
+  let longest = 0
   for (let i = 0; i < set.rules.length; i += 1) {
     const rule = set.rules[i]
     const at = base + set.at[i]
     const state = stateOf(rule, cells, at, lists)
-    waitUs[i] = rule.algorithm.waitUs(state, at, rule, cost, nowUs)
-    delayUs[i] = cost === 0 ? 0 : rule.algorithm.delayUs(state, at, rule, nowUs)
+    const wait = rule.algorithm.waitUs(state, at, rule, cost, nowUs)
+    if (wait > longest) longest = wait
+    waitUs[i] = wait
+    if (set.delays) delayUs[i] = cost === 0 ? 0 : rule.algorithm.delayUs(state, at, rule, nowUs)
   }
+  return longest
 }
 
 /** readRest notes what remains of every rule and when it is fresh, as they stand. */

@@ -1,0 +1,260 @@
+import { SluiceError } from '../errors.ts'
+import type { Rule } from '../rule.ts'
+import { createBlocks } from './blocks.ts'
+import { createFloor, type Floor } from './floor.ts'
+import { type Column, createLayout, type LaidRules, ruleIn } from './layout.ts'
+import { createLists } from './lists.ts'
+import { growList, readRest, readWaits, refundRow, spendRow, stateOf, waitOf } from './row.ts'
+import type { RowCare, Rows } from './rows.ts'
+import type { Table } from './store.ts'
+
+/**
+ * createTable is the table of every store that lives in one thread: it decides on rows, wherever
+ * they are kept. `makeRows` is given what rows need to know to make way for others.
+ */
+export function createTable(
+  makeRows: (care: RowCare) => Rows,
+  nowUs: () => number,
+): Table<LaidRules> {
+  const layout = createLayout()
+  const lists = createLists()
+  const blocks = createBlocks()
+  const rows = makeRows({ freshAtUs, evicted, dropped: (cells, base) => dropLists(cells, base) })
+  const floors: (Floor | undefined)[] = Array.from({ length: rows.shards })
+  /** A row for keys that have none: what they would start from. */
+  let start = new Float64Array(0)
+  let evictions = 0
+  let floored = 0
+
+  function blockedUs(key: string, nowUs: number): number {
+    return blocks.size > 0 ? blocks.leftUs(rows.idOf(key), nowUs) : 0
+  }
+
+  /** When a row is fresh: the latest of the columns that were ever written. */
+  function freshAtUs(cells: Float64Array, base: number, tag: number): number {
+    const written = layout.written(tag)
+    let latest = 0
+    for (let i = 0; i < written.length; i += 1) {
+      const { column, rule } = written[i]
+      const at = base + layout.columns[column].at
+      const freshUs = rule.algorithm.freshAtUs(stateOf(rule, cells, at, lists), at, rule)
+      if (freshUs > latest) latest = freshUs
+    }
+    return latest
+  }
+
+  /** Raises the floor of a shard to a row that has to go. */
+  function evicted(
+    cells: Float64Array,
+    base: number,
+    tag: number,
+    shard: number,
+    nowUs: number,
+  ): void {
+    evictions += 1
+    let floor = floors[shard]
+    if (!floor) {
+      floor = createFloor(lists.all[0])
+      floors[shard] = floor
+    }
+    const written = layout.written(tag)
+    for (let i = 0; i < written.length; i += 1) {
+      const { column, rule } = written[i]
+      const at = base + layout.columns[column].at
+      const state = stateOf(rule, cells, at, lists)
+      if (rule.algorithm.freshAtUs(state, at, rule) > nowUs) {
+        floor.raise(column, rule, state, at, nowUs)
+      }
+    }
+  }
+
+  function dropLists(cells: Float64Array, base: number, columns = layout.columns): void {
+    for (let i = 0; i < columns.length; i += 1) {
+      if (columns[i].grows) lists.remove(cells[base + columns[i].at])
+    }
+  }
+
+  /** The floor of the shard last looked at, if it is raised. */
+  function raisedFloor(nowUs: number): Floor | undefined {
+    const floor = floors[rows.shard]
+    return floor?.raised(nowUs) ? floor : undefined
+  }
+
+  /** Rewrites cells that were written for other rules, and gives their new tag. */
+  function adopt(
+    set: LaidRules,
+    cells: Float64Array,
+    base: number,
+    tag: number,
+    nowUs: number,
+  ): number {
+    if (layout.fits(tag, set)) return tag
+    const floor = raisedFloor(nowUs)
+    const written = layout.written(tag)
+    for (let i = 0; i < set.rules.length; i += 1) {
+      const rule = set.rules[i]
+      const column = set.columns[i]
+      if (column < 0) continue
+      const at = base + set.at[i]
+      const before = ruleIn(written, column)
+      if (before) {
+        rule.algorithm.carry(stateOf(rule, cells, at, lists), at, before, rule, nowUs)
+      } else if (floor) {
+        if (rule.algorithm.grows) growList(rule, cells, at, lists, nowUs)
+        const state = stateOf(rule, cells, at, lists)
+        if (floor.apply(column, layout.columns[column], rule, state, at, nowUs)) floored += 1
+      }
+    }
+    return tag === 0 ? set.tag : layout.tagAfter(tag, set)
+  }
+
+  /** Moves to the key's row, written for these rules; false when it has none. */
+  function find(set: LaidRules, key: string, nowUs: number): boolean {
+    if (!rows.find(key)) return false
+    if (rows.tag !== set.tag) {
+      const tag = adopt(set, rows.cells, rows.base, rows.tag, nowUs)
+      if (tag !== rows.tag) rows.retag(tag)
+    }
+    return true
+  }
+
+  /** Prepares `start` for a key that has no row. */
+  function prepareStart(set: LaidRules, nowUs: number): void {
+    emptyStart()
+    if (floors[rows.shard] && raisedFloor(nowUs)) adopt(set, start, 0, 0, nowUs)
+  }
+
+  function emptyStart(): void {
+    dropLists(start, 0)
+    for (let i = 0; i < start.length; i += 1) start[i] = 0
+  }
+
+  /** Gives the key that was just looked for the row that `start` holds. */
+  function insert(set: LaidRules, key: string, nowUs: number): void {
+    rows.insert(key, start, set.tag, nowUs)
+    // Its lists are the row's now.
+    for (let i = 0; i < start.length; i += 1) start[i] = 0
+  }
+
+  function use(rules: readonly Rule[]): LaidRules {
+    const list = rows.holdsLists ? undefined : rules.find((rule) => rule.algorithm.grows)
+    if (list) throw unsupported(list)
+    return layout.use(rules, (before: readonly Column[]) => {
+      dropLists(start, 0, before)
+      start = new Float64Array(layout.stride)
+      rows.move(before, layout.columns)
+    })
+  }
+
+  return {
+    nowUs,
+    use,
+
+    allow(set, key, cost, nowUs) {
+      if (blockedUs(key, nowUs) > 0) return false
+      if (find(set, key, nowUs)) {
+        if (waitOf(set, rows.cells, rows.base, lists, cost, nowUs) > 0) return false
+        if (cost === 0) return true
+      } else {
+        prepareStart(set, nowUs)
+        if (waitOf(set, start, 0, lists, cost, nowUs) > 0) return false
+        if (cost === 0 || set.stateless) return true
+        insert(set, key, nowUs)
+      }
+      spendRow(set, rows.cells, rows.base, lists, cost, nowUs)
+      return true
+    },
+
+    decide(set, key, cost, nowUs, spend) {
+      const { figures } = set
+      figures.blockedUs = blockedUs(key, nowUs)
+      const known = find(set, key, nowUs)
+      if (!known) prepareStart(set, nowUs)
+      let cells = known ? rows.cells : start
+      let base = known ? rows.base : 0
+      const passes = readWaits(set, cells, base, lists, cost, nowUs) === 0
+      if (spend && passes && figures.blockedUs === 0 && cost > 0 && !set.stateless) {
+        if (!known) insert(set, key, nowUs)
+        cells = rows.cells
+        base = rows.base
+        spendRow(set, cells, base, lists, cost, nowUs)
+      }
+      readRest(set, cells, base, lists, nowUs)
+    },
+
+    charge(set, key, cost, nowUs) {
+      if (cost === 0 || set.stateless) return
+      if (!find(set, key, nowUs)) {
+        prepareStart(set, nowUs)
+        insert(set, key, nowUs)
+      }
+      spendRow(set, rows.cells, rows.base, lists, cost, nowUs)
+    },
+
+    refund(set, key, cost, nowUs) {
+      if (find(set, key, nowUs)) refundRow(set, rows.cells, rows.base, lists, cost, nowUs)
+    },
+
+    block: (key, untilUs, nowUs) => blocks.set(rows.idOf(key), untilUs, nowUs),
+    unblock: (key) => blocks.delete(rows.idOf(key)),
+
+    reset(set, key, nowUs) {
+      blocks.delete(rows.idOf(key))
+      if (rows.find(key)) rows.remove(key)
+      // Unknown, it would start from the floor: give it a row that is known to be fresh.
+      if (set.stateless || rows.find(key) || !raisedFloor(nowUs)) return
+      emptyStart()
+      insert(set, key, nowUs)
+    },
+
+    clear() {
+      rows.clear()
+      blocks.clear()
+      floors.fill(undefined)
+      lists.clear()
+      start.fill(0)
+    },
+
+    keys(nowUs) {
+      if (!rows.holdsKeys) throw unlistable()
+      return ids(nowUs)
+    },
+    size: (nowUs) => ids(nowUs).length,
+    stats: () => ({
+      rows: rows.size,
+      maxKeys: rows.maxRows,
+      blocked: blocks.size,
+      evictions,
+      floored,
+    }),
+  }
+
+  /** The ids of keys that are blocked or not fresh. */
+  function ids(nowUs: number): string[] {
+    const found: string[] = []
+    rows.each((id) => {
+      const inUse = freshAtUs(rows.cells, rows.base, rows.tag) > nowUs
+      if (inUse || blocks.leftUs(id, nowUs) > 0) found.push(id)
+    })
+    for (const id of [...blocks.keys()]) {
+      if (blocks.leftUs(id, nowUs) > 0 && !rows.hasId(id)) found.push(id)
+    }
+    return found
+  }
+}
+
+function unsupported(rule: Rule): SluiceError {
+  return new SluiceError(
+    'SLUICE_RULE_UNSUPPORTED',
+    `rule "${rule.name}": this store keeps a few numbers per key and cannot hold the list of a ` +
+      `${rule.algorithm.name}. Use memoryStore(), or slidingWindowCounter().`,
+  )
+}
+
+function unlistable(): SluiceError {
+  return new SluiceError(
+    'SLUICE_NOT_LISTABLE',
+    'this store keeps fingerprints, not keys, and cannot list them. Use memoryStore() to list ' +
+      'keys; peek() and size() work here too.',
+  )
+}
