@@ -72,28 +72,35 @@ export function decisionOf(rules: readonly Rule[], figures: Figures): Decision {
     if (resetUs[i] > reset) reset = resetUs[i]
     if (delayUs[i] > delay) delay = delayUs[i]
   }
-  const wait = Math.max(waitUs[longest], blockedUs)
+  const wait = waitUs[longest] > blockedUs ? waitUs[longest] : blockedUs
   const allowed = wait === 0
-  const each: RuleDecision[] = []
-  for (let i = 0; i < rules.length; i += 1) {
-    each.push({
-      rule: rules[i].name,
-      capacity: rules[i].capacity,
-      remaining: remaining[i],
-      retryAfterMs: waitUs[i] / 1_000,
-      resetAfterMs: resetUs[i] / 1_000,
-      delayMs: allowed ? delayUs[i] / 1_000 : 0,
-    })
-  }
+  const each = [ruleDecision(rules[0], figures, 0, allowed)]
+  for (let i = 1; i < rules.length; i += 1) each.push(ruleDecision(rules[i], figures, i, allowed))
   return {
     allowed,
     capacity,
     remaining: blockedUs > 0 ? 0 : remaining[least],
     retryAfterMs: wait / 1_000,
-    resetAfterMs: Math.max(reset, blockedUs) / 1_000,
+    resetAfterMs: (reset > blockedUs ? reset : blockedUs) / 1_000,
     delayMs: allowed ? delay / 1_000 : 0,
     rule: rules[waitUs[longest] > 0 ? longest : least].name,
     rules: each,
     source: blockedUs > 0 ? 'blocked' : 'store',
+  }
+}
+
+function ruleDecision(
+  { name, capacity }: Rule,
+  { waitUs, remaining, resetUs, delayUs }: Figures,
+  i: number,
+  allowed: boolean,
+): RuleDecision {
+  return {
+    rule: name,
+    capacity,
+    remaining: remaining[i],
+    retryAfterMs: waitUs[i] / 1_000,
+    resetAfterMs: resetUs[i] / 1_000,
+    delayMs: allowed ? delayUs[i] / 1_000 : 0,
   }
 }

@@ -64,12 +64,17 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     rows.size = 0
   }
 
+  function tagAt(shard: number, at: number): number {
+    if (wide) return cells[shard][at * width + 1 + stride]
+    return words[shard][2 * at * width + 1] & 15
+  }
+
   function point(shard: number, at: number): void {
     slot = at
     rows.shard = shard
     rows.cells = cells[shard]
     rows.base = at * width + 1
-    rows.tag = wide ? cells[shard][rows.base + stride] : words[shard][2 * at * width + 1] & 15
+    rows.tag = tagAt(shard, at)
   }
 
   function retag(tag: number): void {
@@ -107,10 +112,8 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     lastKey = key
   }
 
-  /** When the row in a slot is fresh; the cursor is then on it. */
   function freshAtUs(shard: number, at: number): number {
-    point(shard, at)
-    return care.freshAtUs(rows.cells, rows.base, rows.tag)
+    return care.freshAtUs(cells[shard], at * width + 1, tagAt(shard, at))
   }
 
   /** A slot for the newcomer that was just looked for, in its shard, on its way from home. */
@@ -132,7 +135,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     const count = slots[shard]
     for (let at = homeOf(print.low, count); !isEmpty(shard, at); at = after(at, count)) {
       if (freshAtUs(shard, at) > nowUs) continue
-      care.dropped(rows.cells, rows.base)
+      care.dropped(cells[shard], at * width + 1)
       return at
     }
     return -1
@@ -146,18 +149,19 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
 
   /**
    * Evicts the row nearest to fresh among the next ones from the newcomer's home. True when the
-   * newcomer can have its slot, which then is at the cursor; else that slot was given back.
+   * newcomer can have its slot, which is then `slot`; else that was given back.
    */
   function evict(home: number, end: number, nowUs: number): boolean {
     let shard = home
     while (taken[shard] === 0) shard = (shard + 1) & (shards - 1)
-    const start = homeOf(print.low, slots[shard])
-    let nearest = start
+    const count = slots[shard]
+    let at = homeOf(print.low, count)
+    let nearest = at
     let nearestUs = Number.POSITIVE_INFINITY
     let onTheWay = shard === home
     let isOnTheWay = false
-    for (let i = 0, looked = 0; i < slots[shard] && looked < LOOKED_AT; i += 1) {
-      const at = (start + i) % slots[shard]
+    const most = Math.min(LOOKED_AT, taken[shard])
+    for (let looked = 0; looked < most; at = after(at, count)) {
       if (at === end) onTheWay = false
       if (isEmpty(shard, at)) continue
       looked += 1
@@ -167,12 +171,26 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
       nearestUs = freshUs
       isOnTheWay = onTheWay
     }
-    point(shard, nearest)
-    if (nearestUs > nowUs) care.evicted(rows.cells, rows.base, rows.tag, shard, nowUs)
-    care.dropped(rows.cells, rows.base)
+    const base = nearest * width + 1
+    if (nearestUs > nowUs) care.evicted(cells[shard], base, tagAt(shard, nearest), shard, nowUs)
+    care.dropped(cells[shard], base)
     if (!isOnTheWay) giveBack(shard, nearest)
-    rows.shard = home
+    slot = nearest
     return isOnTheWay
+  }
+
+  /** Copies a slot of some words and cells into one of the shard; in loops, since it is small. */
+  function copySlot(
+    shard: number,
+    from: number,
+    fromWords: Int32Array,
+    fromCells: Float64Array,
+    to: number,
+  ): void {
+    // The first cell is the fingerprint: bits that a float64 need not keep.
+    words[shard][2 * to * width] = fromWords[2 * from * width]
+    words[shard][2 * to * width + 1] = fromWords[2 * from * width + 1]
+    for (let i = 1; i < width; i += 1) cells[shard][to * width + i] = fromCells[from * width + i]
   }
 
   /** Empties a slot, and moves up the rows behind it that would be cut off from their home. */
@@ -183,10 +201,10 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
       const home = homeOf(words[shard][2 * next * width], count)
       const isBehindHole = hole < next ? home > hole && home <= next : home > hole || home <= next
       if (isBehindHole) continue
-      cells[shard].copyWithin(hole * width, next * width, (next + 1) * width)
+      copySlot(shard, next, words[shard], cells[shard], hole)
       hole = next
     }
-    cells[shard].fill(0, hole * width, (hole + 1) * width)
+    for (let i = 0; i < width; i += 1) cells[shard][hole * width + i] = 0
     taken[shard] -= 1
     rows.size -= 1
   }
@@ -199,18 +217,15 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     for (let at = 0; at < slots[shard]; at += 1) {
       if (isEmpty(shard, at)) continue
       if (keepsAll || freshAtUs(shard, at) > nowUs) inUse.push(at)
-      else care.dropped(rows.cells, rows.base)
+      else care.dropped(oldCells, at * width + 1)
     }
     rows.size -= taken[shard] - inUse.length
     taken[shard] = inUse.length
     allot(shard, Math.max(8, 2 * (inUse.length + 1)))
     for (const from of inUse) {
       const at = emptyFrom(shard, homeOf(oldWords[2 * from * width], slots[shard]))
-      words[shard][2 * at * width] = oldWords[2 * from * width]
-      words[shard][2 * at * width + 1] = oldWords[2 * from * width + 1]
-      for (let i = 1; i < width; i += 1) cells[shard][at * width + i] = oldCells[from * width + i]
+      copySlot(shard, from, oldWords, oldCells, at)
     }
-    rows.shard = shard
   }
 
   /** Gives slots another width; every row stays in its slot. */

@@ -96,7 +96,8 @@ export function readRest(
     const at = base + set.at[i]
     const state = stateOf(rule, cells, at, lists)
     remaining[i] = rule.algorithm.remaining(state, at, rule, nowUs)
-    resetUs[i] = Math.max(0, rule.algorithm.freshAtUs(state, at, rule) - nowUs)
+    const freshUs = rule.algorithm.freshAtUs(state, at, rule)
+    resetUs[i] = freshUs > nowUs ? freshUs - nowUs : 0
   }
 }
 
