@@ -25,6 +25,9 @@ export interface LimiterOptions {
   readonly onDecision?: (decision: Decision, key: string, cost: number) => void
 }
 
+/** How many keys of `checkMany` are announced to the table at a time. */
+const BATCH = 64
+
 /** CallOptions go with a single call. */
 export interface CallOptions {
   /** The key's tier where it is known from elsewhere; only with a policy. */
@@ -192,14 +195,24 @@ export function createLimiter(
           `checkMany takes an array of { key, cost }, got ${shown(requests)}.`,
         )
       }
-      const all = requests.map((request) => {
+      // Read once each: what was checked is what is spent, even from an object with getters.
+      const keys: string[] = []
+      const costs: number[] = []
+      const sets: RuleSet[] = []
+      for (const request of requests as readonly Request[]) {
         checkOptions('checkMany', request, ['key', 'cost', 'tier'])
         const { key, cost = 1 } = request
-        return { key, cost, set: beginDecision(key, cost, request) }
-      })
+        sets.push(beginDecision(key, cost, request))
+        keys.push(key)
+        costs.push(cost)
+      }
       const nowUs = table.nowUs()
-      const decisions = all.map(({ set, key, cost }) => decide(set, key, cost, nowUs, true))
-      for (const [i, { key, cost }] of all.entries()) report(decisions[i], key, cost)
+      const decisions: Decision[] = []
+      for (let i = 0; i < keys.length; i += 1) {
+        if (i % BATCH === 0) table.expect(keys.slice(i, i + BATCH))
+        decisions.push(decide(sets[i], keys[i], costs[i], nowUs, true))
+      }
+      if (onDecision) decisions.forEach((decision, i) => void report(decision, keys[i], costs[i]))
       return decisions
     },
 

@@ -13,7 +13,8 @@ export function checkOptions(
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new SluiceError(code, `${where}: options must be an object, got ${shown(options)}.`)
   }
-  for (const name of Object.keys(options)) {
+  // Inherited names count too: they would be read like own ones.
+  for (const name in options) {
     if (known.includes(name)) continue
     throw new SluiceError(
       code,

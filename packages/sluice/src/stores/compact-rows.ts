@@ -6,6 +6,9 @@ import { moveCells, type RowCare, type Rows, strideOf } from './rows.ts'
 const SHARD_ROWS = 4_096
 const MOST_SHARDS = 65_536
 
+/** The most keys that `expect` hashes in advance. */
+const MOST_AHEAD = 64
+
 /** Rows looked at for the one nearest to fresh. */
 const LOOKED_AT = 5
 
@@ -45,6 +48,10 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   /** The slot at the cursor; after a `find` that failed, the empty one that ended it. */
   let slot = 0
   let lastKey = ''
+  /** Keys that were announced, and their fingerprints; `nextAhead` comes next. */
+  let ahead: readonly string[] = []
+  const aheadPrints = new Int32Array(2 * MOST_AHEAD)
+  let nextAhead = 0
 
   /** Uses the top 16 bits; a shard has at most 65,536 slots. */
   const homeOf = (low: number, count: number) => Math.imul(low >>> 16, count) >>> 16
@@ -108,8 +115,34 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   function readKey(key: string): void {
     // The same key again, as hot ones come: comparing is cheaper than hashing.
     if (key === lastKey) return
-    print.read(key)
+    if (nextAhead < ahead.length && key === ahead[nextAhead]) {
+      print.low = aheadPrints[2 * nextAhead]
+      print.high = aheadPrints[2 * nextAhead + 1]
+      nextAhead += 1
+    } else {
+      print.read(key)
+    }
     lastKey = key
+  }
+
+  /** Hashes all keys and touches their slots, so that the cache misses overlap. */
+  function expect(keys: readonly string[]): void {
+    nextAhead = 0
+    ahead = []
+    if (keys.length > MOST_AHEAD) return
+    let touched = 0
+    for (let i = 0; i < keys.length; i += 1) {
+      print.read(keys[i])
+      const { low, high } = print
+      const shard = (high >>> 4) & (shards - 1)
+      aheadPrints[2 * i] = low
+      aheadPrints[2 * i + 1] = high
+      touched ^= words[shard][2 * homeOf(low, slots[shard]) * width]
+    }
+    lastKey = ''
+    // Never true, but it keeps the reads from being dropped as useless.
+    if (touched === 0.5) return
+    ahead = keys
   }
 
   function freshAtUs(shard: number, at: number): number {
@@ -271,6 +304,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
       readKey(key)
       return locate(print.low, print.high)
     },
+    expect,
     insert(_key, start, tag, nowUs) {
       const at = takeSlot(nowUs)
       const { shard } = rows

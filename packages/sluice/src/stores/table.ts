@@ -149,6 +149,7 @@ export function createTable(
   return {
     nowUs,
     use,
+    expect: rows.expect,
 
     allow(set, key, cost, nowUs) {
       if (blockedUs(key, nowUs) > 0) return false
