@@ -84,7 +84,7 @@ export const twins: readonly Twin[] = [
     return {
       ...table,
       decide(set, key, cost, nowUs, spend) {
-        if ((endsUs.get(key) ?? 0) <= nowUs) table.reset(set, key, nowUs)
+        if ((endsUs.get(key) ?? 0) <= nowUs) table.reset(key, nowUs)
         table.decide(set, key, cost, nowUs, spend)
         const lastsUs = Math.max(...set.figures.resetUs)
         endsUs.set(key, nowUs + Math.floor(lastsUs / 1e6) * 1e6)
@@ -111,7 +111,7 @@ export const twins: readonly Twin[] = [
         const [oldest] = known
         if (known.size > maxKeys / 2) {
           known.delete(oldest)
-          table.reset(set, oldest, nowUs)
+          table.reset(oldest, nowUs)
         }
         table.decide(set, key, cost, nowUs, spend)
       },
@@ -211,13 +211,13 @@ export const twins: readonly Twin[] = [
 
   withTable('reset takes the key for a pattern', (table) => ({
     ...table,
-    reset: (set, key, nowUs) => (key === '*' ? table.clear() : table.reset(set, key, nowUs)),
+    reset: (key, nowUs) => (key === '*' ? table.clear() : table.reset(key, nowUs)),
   })),
 
   withTable('a refund makes more than a full bucket', (table) => ({
     ...table,
     refund(set, key, cost, nowUs) {
-      table.reset(set, key, nowUs)
+      table.reset(key, nowUs)
       table.refund(set, key, cost, nowUs)
     },
   })),

@@ -48,10 +48,17 @@ function timeout(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /**
- * steadyClock reads `clock` and never goes backwards: a reading below the last, or NaN, gives the
- * last one again. It throws `SLUICE_CLOCK` when the first reading is no whole, positive number.
+ * steadyClock reads `clock` and never goes backwards: a reading below the last, or one that is no
+ * time at all, gives the last one again. It throws `SLUICE_CLOCK` when `clock` is no clock, or its
+ * first reading no whole, positive number.
  */
 export function steadyClock(clock: Clock): () => number {
+  if (typeof clock?.nowUs !== 'function' || typeof clock.sleep !== 'function') {
+    throw new SluiceError(
+      'SLUICE_CLOCK',
+      `a clock has the functions nowUs() and sleep(ms, signal), got ${shown(clock)}.`,
+    )
+  }
   const first = clock.nowUs()
   if (!Number.isSafeInteger(first) || first < 0) {
     throw new SluiceError(
@@ -63,7 +70,7 @@ export function steadyClock(clock: Clock): () => number {
   const last = new Float64Array([first])
   return () => {
     const read = clock.nowUs()
-    if (read > last[0]) last[0] = read
+    if (read > last[0] && read <= Number.MAX_SAFE_INTEGER) last[0] = read
     return last[0]
   }
 }

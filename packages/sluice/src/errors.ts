@@ -45,20 +45,16 @@ export class SluiceError extends Error {
  * what is shown may come from a hostile place.
  */
 export function shown(value: unknown): string {
-  switch (typeof value) {
-    case 'string': {
-      const text = JSON.stringify(value)
-      return text.length > 80 ? `${text.slice(0, 76)}…" (${value.length} units)` : text
-    }
-    case 'bigint':
-      return `${value}n`
-    case 'function':
-    case 'object':
-      if (value === null) return 'null'
-      return Array.isArray(value)
-        ? 'an array'
-        : `a ${typeof value === 'function' ? 'function' : 'object'}`
-    default:
-      return String(value)
+  if (typeof value === 'string') {
+    const text = JSON.stringify(value.slice(0, 64))
+    return value.length > 64 ? `${text.slice(0, -1)}…" (${value.length} units)` : text
+  }
+  if (typeof value === 'bigint') return `${value}n`
+  if (typeof value === 'function') return 'a function'
+  if (typeof value !== 'object' || value === null) return String(value)
+  try {
+    return Array.isArray(value) ? 'an array' : 'an object'
+  } catch {
+    return 'a revoked proxy'
   }
 }

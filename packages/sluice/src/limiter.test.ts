@@ -193,6 +193,44 @@ describe('a limiter', () => {
     expect(() => createLimiter(rules as never)).toThrow(withCode('SLUICE_OPTION'))
   })
 
+  it.each([{ teir: 'pro' }, 'pro', { tier: null }, { tier: 5 }, null])(
+    'refuses %o as options of a call',
+    (options) => {
+      const { limiter } = made()
+      for (const verb of ['allow', 'check', 'peek', 'charge', 'refund'] as const) {
+        expect(() => limiter[verb]('a', 1, options as never)).toThrow(withCode('SLUICE_OPTION'))
+      }
+      expect(limiter.size()).toBe(0)
+    },
+  )
+
+  it('survives hostile values: they are shown, briefly, and never run', () => {
+    const { limiter } = made()
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    revoke()
+    expect(() => limiter.check(proxy as never)).toThrow(withCode('SLUICE_KEY'))
+    expect(() => createLimiter(three, proxy)).toThrow(withCode('SLUICE_OPTION'))
+    expect(() => limiter.check('\0'.repeat(2 ** 27))).toThrow(withCode('SLUICE_KEY'))
+    expect(() => limiter.checkMany(Object.assign([{ key: 'a' }], { 2: { key: 'b' } }))).toThrow(
+      withCode('SLUICE_OPTION'),
+    )
+    expect(() => createLimiter(three, { onDecision: 'x' as never })).toThrow(
+      withCode('SLUICE_OPTION'),
+    )
+    for (const clock of [null, {}, 5]) {
+      expect(() => memoryStore({ clock: clock as never })).toThrow(withCode('SLUICE_CLOCK'))
+    }
+    expect(limiter.size()).toBe(0)
+  })
+
+  it('leaves its name free when it cannot be made', () => {
+    const store = memoryStore()
+    expect(() => createLimiter([three, three], { store })).toThrow(
+      withCode('SLUICE_RULE_DUPLICATE'),
+    )
+    expect(createLimiter(three, { store }).check('a').allowed).toBe(true)
+  })
+
   it('refuses a tier without a policy, and unknown options in a batch', () => {
     const { limiter } = made()
     expect(() => limiter.check('a', 1, { tier: 'pro' })).toThrow(withCode('SLUICE_OPTION'))

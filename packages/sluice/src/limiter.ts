@@ -4,7 +4,7 @@ import { type Decision, decisionOf } from './decision.ts'
 import { CENTURY_MS, type Duration, durationUs } from './duration.ts'
 import { SluiceError, shown } from './errors.ts'
 import { checkKey } from './key.ts'
-import { checkOptions, checkWhole } from './options.ts'
+import { checkFunction, checkOptions, checkWhole } from './options.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
 import { checkName, type Rule } from './rule.ts'
 import { memoryStore } from './stores/memory.ts'
@@ -25,6 +25,10 @@ export interface LimiterOptions {
   readonly onDecision?: (decision: Decision, key: string, cost: number) => void
 }
 
+const CALL_OPTIONS = ['tier']
+const REQUEST_OPTIONS = ['key', 'cost', 'tier']
+const WAIT_OPTIONS = ['signal', 'maxWaitMs', 'maxWaiting', 'tier']
+
 /** How many keys of `checkMany` are announced to the table at a time. */
 const BATCH = 64
 
@@ -37,8 +41,8 @@ export interface CallOptions {
 export interface WaitOptions extends CallOptions {
   /** Gives up; the promise rejects with the signal's reason and nothing more is spent. */
   readonly signal?: AbortSignal
-  /** Refused at once when the known wait is longer. Default 30,000. */
-  readonly maxWaitMs?: number
+  /** Refused at once when the known wait is longer. Default 30,000; `'30s'` does as well. */
+  readonly maxWaitMs?: Duration
   /** Calls that may be in line for this key, this one not counted. Default 1,000. */
   readonly maxWaiting?: number
 }
@@ -108,29 +112,39 @@ export function createLimiter(
   checkOptions('createLimiter', options, ['store', 'name', 'clock', 'onDecision'])
   const { name = 'default', onDecision } = options
   checkName('createLimiter: name', name)
+  checkFunction('createLimiter: onDecision', onDecision)
   const store = storeOf(options)
   const policy = isPolicy(rules) ? rules : undefined
-  const list = policy ? policy.ruleLists.flat() : ruleList('createLimiter', rules)
-  const table = store.open(name, list)
-  const only = policy ? undefined : table.use(list)
+  const lists = policy ? policy.ruleLists : [ruleList('createLimiter', rules)]
+  const table = store.open(name, lists)
+  const only = policy ? undefined : table.use(lists[0])
   const sets = new WeakMap<readonly Rule[], RuleSet>()
-  // What the store cannot hold, or rules that share a name, are errors now rather than at 3 a.m.
-  for (const rules of policy?.ruleLists ?? []) sets.set(rules, table.use(rules))
   const line = createWaitQueue(store.clock, table.nowUs)
   let closed = false
 
   function setOf(key: string, options: CallOptions | undefined): RuleSet {
-    if (only !== undefined) {
-      if (options?.tier === undefined) return only
-      throw new SluiceError('SLUICE_OPTION', 'a tier was passed, but the limiter has no policy.')
-    }
-    const rules = policy!.rulesFor(key, options?.tier)
+    if (options !== undefined) checkTier(options)
+    if (policy === undefined) return only!
+    return setFor(policy.rulesFor(key, options?.tier))
+  }
+
+  function setFor(rules: readonly Rule[]): RuleSet {
     let set = sets.get(rules)
     if (!set) {
       set = table.use(rules)
       sets.set(rules, set)
     }
     return set
+  }
+
+  function checkTier({ tier }: CallOptions): void {
+    if (tier === undefined || (policy && typeof tier === 'string')) return
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      policy
+        ? `a tier is passed by its name, got ${shown(tier)}.`
+        : 'a tier was passed, but the limiter has no policy.',
+    )
   }
 
   function checkOpen(): void {
@@ -142,14 +156,13 @@ export function createLimiter(
     checkOpen()
     checkKey(key)
     checkCost(cost)
+    if (options !== undefined) checkOptions('options of a call', options, CALL_OPTIONS)
     return setOf(key, options)
   }
 
   /** The same for verbs that may be refused. */
   function beginDecision(key: string, cost: number, options: CallOptions | undefined): RuleSet {
-    const set = begin(key, cost, options)
-    if (cost > set.capacity) throw exceeds(set, cost)
-    return set
+    return checkedCapacity(begin(key, cost, options), cost)
   }
 
   function decide(set: RuleSet, key: string, cost: number, nowUs: number, spend: boolean) {
@@ -160,6 +173,13 @@ export function createLimiter(
   function report(decision: Decision, key: string, cost: number): Decision {
     onDecision?.(decision, key, cost)
     return decision
+  }
+
+  /** The rules to list a key under: those that hold, else those it was last used with. */
+  function listedSet(key: string): RuleSet {
+    if (!policy || policy.knows(key)) return setOf(key, undefined)
+    const rules = table.rulesOf(key)
+    return rules.length > 0 ? table.use(rules) : setFor(policy.ruleLists[0])
   }
 
   function close(): void {
@@ -189,6 +209,7 @@ export function createLimiter(
     },
 
     checkMany(requests) {
+      checkOpen()
       if (!Array.isArray(requests)) {
         throw new SluiceError(
           'SLUICE_OPTION',
@@ -200,9 +221,9 @@ export function createLimiter(
       const costs: number[] = []
       const sets: RuleSet[] = []
       for (const request of requests as readonly Request[]) {
-        checkOptions('checkMany', request, ['key', 'cost', 'tier'])
-        const { key, cost = 1 } = request
-        sets.push(beginDecision(key, cost, request))
+        checkOptions('checkMany', request, REQUEST_OPTIONS)
+        const { key, cost = 1, tier } = request
+        sets.push(beginDecision(key, cost, tier === undefined ? undefined : { tier }))
         keys.push(key)
         costs.push(cost)
       }
@@ -217,32 +238,28 @@ export function createLimiter(
     },
 
     async wait(key, cost = 1, options = {}) {
-      checkOptions('wait', options, ['signal', 'maxWaitMs', 'maxWaiting', 'tier'])
-      const { signal, maxWaitMs = 30_000, maxWaiting = 1_000 } = options
-      durationUs('wait: maxWaitMs', maxWaitMs, 0, CENTURY_MS)
+      checkOptions('wait', options, WAIT_OPTIONS)
+      const { signal, maxWaitMs = 30_000, maxWaiting = 1_000, tier } = options
+      const call = tier === undefined ? undefined : { tier }
+      const maxWaitUs = durationUs('wait: maxWaitMs', maxWaitMs, 0, CENTURY_MS)
       checkWhole('wait: maxWaiting', maxWaiting, 0, Number.MAX_SAFE_INTEGER)
+      checkSignal(signal)
       signal?.throwIfAborted()
-      beginDecision(key, cost, options)
-      const decided = (spend: boolean, cost: number) =>
-        decide(setOf(key, options), key, cost, table.nowUs(), spend)
+      beginDecision(key, cost, call)
+      // The rules may change while it waits, so they are looked up every time.
+      const look = (spend: boolean) =>
+        decide(checkedCapacity(setOf(key, call), cost), key, cost, table.nowUs(), spend)
       const decision = await line.join(key, {
         cost,
-        maxWaitMs,
+        maxWaitUs,
         maxWaiting,
         signal,
-        check: () => decided(true, cost),
-        knownWaitMs(ahead) {
-          const { rules, capacity } = setOf(key, options)
-          const peeked = decided(false, Math.min(ahead + cost, capacity))
-          return Math.max(
-            peeked.allowed ? peeked.delayMs : peeked.retryAfterMs,
-            ...peeked.rules.map((rule, i) => rule.retryAfterMs + refillsMs(rules[i], ahead + cost)),
-          )
-        },
-        refusal: (waitMs) => ({
-          ...decided(false, cost),
+        check: () => look(true),
+        knownWaitUs: (ahead) => knownWaitUs(look(false), setOf(key, call).rules, ahead, cost),
+        refusal: (waitUs) => ({
+          ...look(false),
           allowed: false,
-          retryAfterMs: waitMs,
+          retryAfterMs: waitUs / 1_000,
           delayMs: 0,
         }),
       })
@@ -255,32 +272,40 @@ export function createLimiter(
 
     refund(key, cost, options) {
       table.refund(begin(key, cost, options), key, cost, table.nowUs())
+      line.wake(key)
     },
 
     block(key, duration) {
-      begin(key, 0, undefined)
+      checkOpen()
+      checkKey(key)
       const nowUs = table.nowUs()
       table.block(key, nowUs + durationUs('block: duration', duration, 0.001, CENTURY_MS), nowUs)
     },
 
     unblock(key) {
-      begin(key, 0, undefined)
+      checkOpen()
+      checkKey(key)
       table.unblock(key)
+      line.wake(key)
     },
 
     reset(key) {
-      table.reset(begin(key, 0, undefined), key, table.nowUs())
+      checkOpen()
+      checkKey(key)
+      table.reset(key, table.nowUs())
+      line.wake(key)
     },
 
     clear() {
       checkOpen()
       table.clear()
+      line.wakeAll()
     },
 
     *entries() {
       checkOpen()
       for (const key of table.keys(table.nowUs())) {
-        yield { key, decision: decide(setOf(key, undefined), key, 1, table.nowUs(), false) }
+        yield { key, decision: decide(listedSet(key), key, 1, table.nowUs(), false) }
       }
     },
 
@@ -295,10 +320,37 @@ export function createLimiter(
   }
 }
 
-/** How long a rule needs to refill for the units above its capacity: whole refills only. */
-function refillsMs(rule: Rule, units: number): number {
-  if (units <= rule.capacity) return 0
-  return (Math.floor((units - rule.capacity) / rule.capacity) * rule.fullUs) / 1_000
+/** The least microseconds until `cost` passes, or its slot comes, with `ahead` units before it. */
+function knownWaitUs(
+  { allowed, retryAfterMs, delayMs, rules: each }: Decision,
+  rules: readonly Rule[],
+  ahead: number,
+  cost: number,
+): number {
+  let known = Math.round((allowed ? delayMs : retryAfterMs) * 1_000)
+  for (let i = 0; i < rules.length; i += 1) {
+    const rule = rules[i]
+    const waitUs = Math.round(each[i].retryAfterMs * 1_000)
+    const resetUs = Math.round(each[i].resetAfterMs * 1_000)
+    const { remaining } = each[i]
+    const line = rule.algorithm.lineUs(rule, waitUs, resetUs, remaining, ahead, cost)
+    if (line > known) known = line
+  }
+  return known
+}
+
+function checkSignal(signal: unknown): void {
+  if (signal === undefined || signal instanceof AbortSignal) return
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `wait: signal must be an AbortSignal, got ${shown(signal)}.`,
+  )
+}
+
+/** checkedCapacity gives the rules back, unless one could never admit the cost. */
+function checkedCapacity(set: RuleSet, cost: number): RuleSet {
+  if (cost <= set.capacity) return set
+  throw exceeds(set, cost)
 }
 
 function storeOf({ store, clock }: LimiterOptions): Store {

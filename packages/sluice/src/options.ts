@@ -8,19 +8,27 @@ export function checkOptions(
   where: string,
   options: unknown,
   known: readonly string[],
-  code: ErrorCode = 'SLUICE_OPTION',
-): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new SluiceError(code, `${where}: options must be an object, got ${shown(options)}.`)
+): asserts options is object {
+  if (typeof options !== 'object' || options === null || shown(options) !== 'an object') {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `${where}: options must be an object, got ${shown(options)}.`,
+    )
   }
   // Inherited names count too: they would be read like own ones.
   for (const name in options) {
     if (known.includes(name)) continue
     throw new SluiceError(
-      code,
+      'SLUICE_OPTION',
       `${where}: there is no option ${shown(name)}. It takes ${known.join(', ')}.`,
     )
   }
+}
+
+/** checkFunction throws unless `value` is a function or left out. */
+export function checkFunction(where: string, value: unknown): void {
+  if (value === undefined || typeof value === 'function') return
+  throw new SluiceError('SLUICE_OPTION', `${where} must be a function, got ${shown(value)}.`)
 }
 
 /** checkWhole returns `value` if it is a whole number from `least` to `most`, and throws otherwise. */

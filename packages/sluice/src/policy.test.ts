@@ -4,6 +4,7 @@ import {
   createPolicy,
   fixedWindow,
   gcra,
+  memoryStore,
   slidingWindowLog,
   tokenBucket,
   unlimited,
@@ -114,6 +115,91 @@ describe('a policy', () => {
     expect(limiter.peek('a', 1, { tier: 'one' }).remaining).toBe(0)
   })
 
+  it('changes nothing when it is only peeked at under another tier', () => {
+    const clock = manualClock()
+    const policy = createPolicy({
+      tiers: {
+        free: [fixedWindow({ limit: 10, per: '1h' }), slidingWindowLog({ limit: 20, per: '1h' })],
+        pro: [fixedWindow({ limit: 100, per: '1s' }), slidingWindowLog({ limit: 99, per: '1s' })],
+      },
+      defaultTier: 'free',
+    })
+    const limiter = createLimiter(policy, { clock })
+    limiter.check('a', 10)
+    const before = limiter.peek('a')
+    expect(limiter.peek('a', 1, { tier: 'pro' }).remaining).toBe(89)
+    expect(limiter.peek('a')).toEqual(before)
+    clock.advance(1_000)
+    expect(limiter.peek('a', 10).allowed).toBe(false)
+  })
+
+  it('frees nothing by way of a window that follows the clock', () => {
+    const clock = manualClock(1_767_225_600_999_000)
+    const policy = createPolicy({
+      tiers: {
+        own: fixedWindow({ limit: 10, per: '1h' }),
+        clock: fixedWindow({ limit: 10, per: '1s', align: 'clock' }),
+      },
+      defaultTier: 'own',
+    })
+    const limiter = createLimiter(policy, { clock })
+    limiter.check('a', 10)
+    limiter.check('a', 1, { tier: 'clock' })
+    expect(limiter.peek('a').retryAfterMs).toBe(3_600_000)
+  })
+
+  it('enforces the wait it announced to a downgraded key whose row is gone', () => {
+    const clock = manualClock()
+    const policy = createPolicy({
+      tiers: {
+        pro: tokenBucket({ limit: 100, per: '1s' }),
+        free: tokenBucket({ limit: 10, per: '100s' }),
+      },
+      defaultTier: 'free',
+    })
+    const limiter = createLimiter(policy, { store: memoryStore({ clock, maxKeys: 1 }) })
+    policy.setTier('a', 'pro')
+    limiter.check('a', 100)
+    policy.setTier('stranger', 'pro')
+    limiter.charge('stranger', 1)
+    policy.setTier('a', undefined)
+    expect(limiter.check('a').retryAfterMs).toBe(910_000)
+    clock.advance(909_999.999)
+    expect(limiter.allow('a')).toBe(false)
+    clock.advance(0.001)
+    expect(limiter.allow('a')).toBe(true)
+  })
+
+  it('resets a key in all its tiers, also in an over-full store', () => {
+    const clock = manualClock()
+    const policy = createPolicy({
+      tiers: { free: tiers.free, pro: tiers.pro },
+      defaultTier: 'free',
+    })
+    const limiter = createLimiter(policy, { store: memoryStore({ clock, maxKeys: 2 }) })
+    for (let i = 0; i < 9; i += 1) limiter.charge(`key ${i}`, 3, { tier: 'pro' })
+    limiter.reset('a')
+    expect(limiter.peek('a', 1, { tier: 'pro' }).rules.map(({ remaining }) => remaining)).toEqual([
+      100, 1_000,
+    ])
+    expect(limiter.peek('a').remaining).toBe(10)
+  })
+
+  it('blocks, resets and lists keys whose tier only comes with the calls', () => {
+    const policy = createPolicy({ tiers })
+    const limiter = createLimiter(policy, { clock: manualClock() })
+    limiter.check('a', 2, { tier: 'pro' })
+    limiter.block('b', '1h')
+    const list = [...limiter.entries()]
+    expect(list.map(({ key, decision }) => [key, decision.capacity, decision.source])).toEqual([
+      ['a', 100, 'store'],
+      ['b', 10, 'blocked'],
+    ])
+    limiter.unblock('b')
+    limiter.reset('a')
+    expect(limiter.size()).toBe(0)
+  })
+
   it('refuses tiers it does not have, and keys without one', () => {
     const policy = createPolicy({ tiers, tierOf: () => 'platinum' })
     const limiter = createLimiter(policy)
@@ -138,6 +224,9 @@ describe('a policy', () => {
     [{ tiers, tierof: () => 'free' }, 'SLUICE_OPTION'],
     [{ tiers, tierOf: 'free' }, 'SLUICE_OPTION'],
     [{ tiers, overrides: { '': unlimited() } }, 'SLUICE_KEY'],
+    [{ tiers, overrides: null }, 'SLUICE_OPTION'],
+    [{ tiers, overrides: new Set() }, 'SLUICE_OPTION'],
+    [{ tiers: [] }, 'SLUICE_OPTION'],
   ])('refuses %o', (options, code) => {
     expect(() => createPolicy(options as never)).toThrow(withCode(code))
   })

@@ -1,19 +1,22 @@
 import { SluiceError, shown } from './errors.ts'
 import { checkKey } from './key.ts'
-import { checkOptions } from './options.ts'
+import { checkFunction, checkOptions } from './options.ts'
 import type { Rule } from './rule.ts'
+
+/** Rules by the name of a tier, or by key: an object or a `Map`. */
+export type RulesByName =
+  | Readonly<Record<string, Rule | readonly Rule[]>>
+  | ReadonlyMap<string, Rule | readonly Rule[]>
 
 export interface PolicyOptions {
   /** The rules of each tier, by its name. `unlimited()` for clients that are never limited. */
-  readonly tiers: Readonly<Record<string, Rule | readonly Rule[]>>
+  readonly tiers: RulesByName
   /** The tier of a key that was not given one by `setTier`. Synchronous: look it up beforehand. */
   readonly tierOf?: (key: string) => string | undefined
   /** The tier of keys that neither `setTier` nor `tierOf` knows. Without it they are an error. */
   readonly defaultTier?: string
   /** Rules of single keys that replace their tier's. */
-  readonly overrides?:
-    | Readonly<Record<string, Rule | readonly Rule[]>>
-    | ReadonlyMap<string, Rule | readonly Rule[]>
+  readonly overrides?: RulesByName
 }
 
 /**
@@ -25,6 +28,8 @@ export interface Policy {
   readonly ruleLists: readonly (readonly Rule[])[]
   /** The rules for a key: its override, else those of `tier`, else those of its own tier. */
   rulesFor(key: string, tier?: string): readonly Rule[]
+  /** Whether the key has an override or a tier of its own. */
+  knows(key: string): boolean
   /** The tier of a key: what `setTier` said, else `tierOf`, else the default. */
   tierOf(key: string): string
   /** Assigns a key to a tier; `undefined` takes the assignment back. */
@@ -39,28 +44,19 @@ const isPolicySymbol = Symbol.for('sluice.policy')
 export function createPolicy(options: PolicyOptions): Policy {
   checkOptions('createPolicy', options, ['tiers', 'tierOf', 'defaultTier', 'overrides'])
   const { tierOf, defaultTier } = options
-  if (typeof options.tiers !== 'object' || options.tiers === null) {
-    throw new SluiceError(
-      'SLUICE_OPTION',
-      `createPolicy: tiers must be an object of rules by tier name, got ${shown(options.tiers)}.`,
-    )
-  }
-  if (tierOf !== undefined && typeof tierOf !== 'function') {
-    throw new SluiceError(
-      'SLUICE_OPTION',
-      `createPolicy: tierOf must be a function from key to tier, got ${shown(tierOf)}.`,
-    )
-  }
+  checkFunction('createPolicy: tierOf', tierOf)
   const tiers = new Map<string, readonly Rule[]>()
-  for (const [tier, rules] of Object.entries(options.tiers)) {
+  for (const [tier, rules] of rulesByName('tiers', options.tiers)) {
     tiers.set(tier, ruleList(`tier ${shown(tier)}`, rules))
+  }
+  if (tiers.size === 0) {
+    throw new SluiceError('SLUICE_OPTION', 'createPolicy: tiers must have at least one tier.')
   }
   if (defaultTier !== undefined) rulesOf(defaultTier)
   const assigned = new Map<string, string>()
   const overrides = new Map<string, readonly Rule[]>()
-  const given = options.overrides ?? {}
-  for (const [key, rules] of given instanceof Map ? given : Object.entries(given)) {
-    setOverride(key, rules)
+  if (options.overrides !== undefined) {
+    for (const [key, rules] of rulesByName('overrides', options.overrides)) setOverride(key, rules)
   }
   const ruleLists = [...tiers.values(), ...overrides.values()]
 
@@ -73,8 +69,12 @@ export function createPolicy(options: PolicyOptions): Policy {
     )
   }
 
+  function ownTier(key: string): string | undefined {
+    return assigned.get(key) ?? tierOf?.(key) ?? defaultTier
+  }
+
   function tierFor(key: string): string {
-    const tier = assigned.get(key) ?? tierOf?.(key) ?? defaultTier
+    const tier = ownTier(key)
     if (tier !== undefined) return tier
     throw new SluiceError(
       'SLUICE_TIER_UNKNOWN',
@@ -97,6 +97,7 @@ export function createPolicy(options: PolicyOptions): Policy {
       }
       return rulesOf(tier ?? tierFor(key))
     },
+    knows: (key) => overrides.has(key) || ownTier(key) !== undefined,
     tierOf: tierFor,
     setTier(key, tier) {
       checkKey(key)
@@ -110,6 +111,15 @@ export function createPolicy(options: PolicyOptions): Policy {
     setOverride,
     ...{ [isPolicySymbol]: true },
   }
+}
+
+function rulesByName(what: string, given: RulesByName): Iterable<[string, Rule | readonly Rule[]]> {
+  if (given instanceof Map) return given
+  if (shown(given) === 'an object' && !(Symbol.iterator in given)) return Object.entries(given)
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `createPolicy: ${what} must be an object or a Map of rules, got ${shown(given)}.`,
+  )
 }
 
 /** isPolicy tells a policy from rules. */

@@ -112,6 +112,15 @@ describe('replay', () => {
     )
   })
 
+  it.each([undefined, null, 'request', [null], [5]])(
+    'refuses %o in place of instructions',
+    (list) => {
+      expect(() => replay(1, 1, list as never)).toThrow(
+        expect.objectContaining({ code: 'SLUICE_REPLAY' }),
+      )
+    },
+  )
+
   it.each([-1, 1.5, Number.NaN, -1n, '3', null])('refuses the figure %o', (figure) => {
     const bad = expect.objectContaining({ code: 'SLUICE_REPLAY' })
     expect(() => createReplay(figure as never, 1)).toThrow(bad)

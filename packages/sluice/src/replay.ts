@@ -57,6 +57,9 @@ export function replay(
 ): ReplayAnswer[] {
   const state = createReplay(capacity, window)
   const answers: ReplayAnswer[] = []
+  if (!Array.isArray(instructions) || !instructions.every(Array.isArray)) {
+    throw new SluiceError('SLUICE_REPLAY', 'instructions must be an array of arrays of strings.')
+  }
   instructions.forEach((instruction, i) => {
     const [command, client, timestamp] = instruction
     if (command !== 'request') return

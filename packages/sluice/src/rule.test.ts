@@ -82,7 +82,7 @@ describe('a rule', () => {
     }
   })
 
-  it.each([-1, 1.5, '5', Number.NaN, 10_000_000, null])('refuses the queue %o', (queue) => {
+  it.each([-1, 1.5, '5', Number.NaN, 10_000_001, null])('refuses the queue %o', (queue) => {
     expect(() => leakyBucket({ limit: 1, per: '1s', queue: queue as never })).toThrow(
       withCode('SLUICE_RULE_QUEUE'),
     )
@@ -108,6 +108,7 @@ describe('a rule', () => {
     const year = (burst: number) => tokenBucket({ limit: 1, per: '365d', burst })
     expect(year(100).fullUs).toBe(100 * 365 * 86_400_000_000)
     expect(() => year(101)).toThrow(withCode('SLUICE_RULE_RANGE'))
+    expect(leakyBucket({ limit: 10_000_000, per: '1s' }).capacity).toBe(10_000_001)
     expect(() => leakyBucket({ limit: 1, per: '400d', queue: 9_999_999 })).toThrow(
       withCode('SLUICE_RULE_RANGE'),
     )

@@ -64,7 +64,7 @@ export function defineRule(
   }: { capacity?: number; aligned?: boolean; extra?: readonly string[] } = {},
 ): Rule {
   const where = `${algorithm.name} rule`
-  checkOptions(where, options, ['limit', 'per', 'name', ...extra], 'SLUICE_OPTION')
+  checkOptions(where, options, ['limit', 'per', 'name', ...extra])
   const { limit, per, name = algorithm.name } = options
   checkName(`${where}: name`, name)
   checkWhole(
@@ -75,6 +75,7 @@ export function defineRule(
     'SLUICE_RULE_LIMIT',
     'To switch a rule off, use unlimited().',
   )
+  checkWhole(`rule "${name}": capacity`, capacity, 1, MOST_UNITS + 1)
   const perUs = durationUs(`rule "${name}": per`, per, 1, 400 * DAY_MS)
   const divisor = gcd(limit, perUs)
   const gapParts = limit / divisor
@@ -107,4 +108,15 @@ export function defineRule(
 /** figuresOf is the same text for two rules that decide alike, whatever their names. */
 export function figuresOf(rule: Rule): string {
   return `${rule.limit}/${rule.perUs}/${rule.capacity}/${rule.aligned}`
+}
+
+/** sameFigures tells whether two rules of one algorithm decide alike. */
+export function sameFigures(a: Rule, b: Rule): boolean {
+  if (a === b) return true
+  return (
+    a.limit === b.limit &&
+    a.perUs === b.perUs &&
+    a.capacity === b.capacity &&
+    a.aligned === b.aligned
+  )
 }

@@ -1,18 +1,19 @@
+import { createAbortCalls } from './abort-calls.ts'
 import type { Clock } from './clock.ts'
 import type { Decision } from './decision.ts'
 
-/** One call of `wait` that is in line. */
+/** One call of `wait` that is in line. All its functions may throw. */
 export interface Waiter {
   readonly cost: number
-  readonly maxWaitMs: number
+  readonly maxWaitUs: number
   readonly maxWaiting: number
   readonly signal: AbortSignal | undefined
   /** Decides and spends. */
   check(): Decision
-  /** The least this caller must wait, in milliseconds, with `ahead` units in line before it. */
-  knownWaitMs(ahead: number): number
+  /** The least this caller must wait, in microseconds, with `ahead` units in line before it. */
+  knownWaitUs(ahead: number): number
   /** The answer to a caller who would have to wait that long. */
-  refusal(waitMs: number): Decision
+  refusal(waitUs: number): Decision
 }
 
 interface Place extends Waiter {
@@ -23,7 +24,11 @@ interface Place extends Waiter {
 
 interface Line {
   places: Place[]
-  /** Ends the present sleep, so that the line is looked at again. */
+  /** The units that all of them want. */
+  units: number
+  /** When the line is looked at again. */
+  wakeUs: number
+  /** Ends the present sleep, so that it is looked at now. */
   wake(): void
 }
 
@@ -31,42 +36,44 @@ interface Line {
 export interface WaitQueue {
   /** Resolves when admitted or refused; rejects when aborted or closed. */
   join(key: string, waiter: Waiter): Promise<Decision>
+  /** Something changed for the key, or for all: those in line need not wait as long as they think. */
+  wake(key: string): void
+  wakeAll(): void
   /** Rejects everybody in line. */
   close(reason: unknown): void
 }
 
 export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
   const lines = new Map<string, Line>()
-  const closing = new AbortController()
+  const abortCalls = createAbortCalls()
+  /** Ends the holds of admitted calls. */
+  const holds = new Set<(reason: unknown) => void>()
 
-  function join(key: string, waiter: Waiter): Promise<Decision> {
+  async function join(key: string, waiter: Waiter): Promise<Decision> {
     const line = lines.get(key)
-    const ahead = line ? line.places.reduce((sum, { cost }) => sum + cost, 0) : 0
-    const waitMs = waiter.knownWaitMs(ahead)
-    if (waitMs > waiter.maxWaitMs) return Promise.resolve(waiter.refusal(waitMs))
-    if (!line) {
+    const waiting = line?.places.length ?? 0
+    const waitUs = waiter.knownWaitUs(line?.units ?? 0)
+    if (waitUs > waiter.maxWaitUs) return waiter.refusal(waitUs)
+    if (waiting === 0) {
       const decision = waiter.check()
       if (decision.allowed) return held(decision, waiter.signal)
     }
-    if ((line?.places.length ?? 0) >= waiter.maxWaiting) {
-      return Promise.resolve(waiter.refusal(waitMs))
-    }
+    if (waiting >= waiter.maxWaiting) return waiter.refusal(waitUs)
     return stand(key, line, waiter)
   }
 
   function stand(key: string, joined: Line | undefined, waiter: Waiter): Promise<Decision> {
-    const line = joined ?? { places: [], wake() {} }
+    const line = joined ?? { places: [], units: 0, wakeUs: 0, wake() {} }
     return new Promise((resolve, reject) => {
       const { signal } = waiter
-      const leave = () => {
-        line.places = line.places.filter((other) => other !== place)
-        reject(signal?.reason)
+      const done = abortCalls.on(signal, (reason) => {
+        leave(line, place)
+        reject(reason)
         line.wake()
-      }
-      const done = () => signal?.removeEventListener('abort', leave)
+      })
       const place: Place = {
         ...waiter,
-        deadlineUs: nowUs() + Math.round(waiter.maxWaitMs * 1_000),
+        deadlineUs: nowUs() + waiter.maxWaitUs,
         resolve(decision) {
           done()
           resolve(decision.allowed ? held(decision, signal) : decision)
@@ -76,10 +83,10 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
           reject(reason)
         },
       }
-      signal?.addEventListener('abort', leave, { once: true })
       line.places.push(place)
+      line.units += place.cost
       if (joined) {
-        line.wake()
+        if (place.deadlineUs < line.wakeUs) line.wake()
       } else {
         lines.set(key, line)
         void serve(key, line)
@@ -94,11 +101,9 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
       const sleepUs = serveHead(line, now)
       if (sleepUs === 0) continue
       refuseLate(line, now)
-      const nextUs = Math.min(now + sleepUs, ...line.places.map((place) => place.deadlineUs))
-      const sleeper = new AbortController()
-      line.wake = () => sleeper.abort()
-      await clock.sleep((nextUs - now) / 1_000, sleeper.signal).catch(() => {})
-      line.wake = () => {}
+      line.wakeUs = now + sleepUs
+      for (const { deadlineUs } of line.places) line.wakeUs = Math.min(line.wakeUs, deadlineUs)
+      await sleep(line, line.wakeUs - now)
     }
     lines.delete(key)
   }
@@ -107,43 +112,82 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
   function serveHead(line: Line, now: number): number {
     const head = line.places[0]
     try {
-      const waitMs = head.knownWaitMs(0)
-      const inTime = waitMs === 0 || now + waitMs * 1_000 <= head.deadlineUs
-      const decision = inTime ? head.check() : head.refusal(waitMs)
+      const waitUs = head.knownWaitUs(0)
+      const inTime = waitUs === 0 || now + waitUs <= head.deadlineUs
+      const decision = inTime ? head.check() : head.refusal(waitUs)
       if (inTime && !decision.allowed) return Math.round(decision.retryAfterMs * 1_000)
       head.resolve(decision)
     } catch (error) {
       head.reject(error)
     }
-    line.places.shift()
+    leave(line, head)
     return 0
   }
 
   /** Refuses those behind the head whose time is over before their turn has come. */
   function refuseLate(line: Line, now: number): void {
-    const [head, ...others] = line.places
-    line.places = [head, ...others.filter((place) => place.deadlineUs > now)]
-    for (const place of others) {
-      if (place.deadlineUs <= now) place.resolve(place.refusal(place.knownWaitMs(head.cost)))
+    const head = line.places[0]
+    for (const place of line.places.filter((one) => one !== head && one.deadlineUs <= now)) {
+      leave(line, place)
+      try {
+        place.resolve(place.refusal(place.knownWaitUs(head.cost)))
+      } catch (error) {
+        place.reject(error)
+      }
     }
+  }
+
+  /** Sleeps until woken. A clock that cannot sleep rejects everybody: nobody would ever be served. */
+  async function sleep(line: Line, us: number): Promise<void> {
+    const sleeper = new AbortController()
+    line.wake = () => sleeper.abort()
+    try {
+      await clock.sleep(us / 1_000, sleeper.signal)
+    } catch (error) {
+      if (!sleeper.signal.aborted) rejectAll(line, error)
+    }
+    line.wake = () => {}
+  }
+
+  function leave(line: Line, place: Place): void {
+    const at = line.places.indexOf(place)
+    if (at < 0) return
+    line.places.splice(at, 1)
+    line.units -= place.cost
+  }
+
+  function rejectAll(line: Line, reason: unknown): void {
+    for (const place of line.places) place.reject(reason)
+    line.places = []
+    line.units = 0
   }
 
   /** Holds an admitted call until its slot in a leaky bucket. */
   async function held(decision: Decision, signal: AbortSignal | undefined): Promise<Decision> {
-    if (decision.delayMs > 0) {
-      const ends = signal ? AbortSignal.any([signal, closing.signal]) : closing.signal
-      await clock.sleep(decision.delayMs, ends)
+    if (decision.delayMs === 0) return decision
+    const hold = new AbortController()
+    const end = (reason: unknown) => hold.abort(reason)
+    const done = abortCalls.on(signal, end)
+    holds.add(end)
+    try {
+      await clock.sleep(decision.delayMs, hold.signal)
+    } finally {
+      done()
+      holds.delete(end)
     }
     return decision
   }
 
   return {
     join,
+    wake: (key) => lines.get(key)?.wake(),
+    wakeAll() {
+      for (const line of lines.values()) line.wake()
+    },
     close(reason) {
-      closing.abort(reason)
+      for (const end of [...holds]) end(reason)
       for (const line of lines.values()) {
-        for (const place of line.places) place.reject(reason)
-        line.places = []
+        rejectAll(line, reason)
         line.wake()
       }
     },

@@ -1,3 +1,4 @@
+import { SluiceError, shown } from '../errors.ts'
 import type { Rule } from '../rule.ts'
 
 /**
@@ -16,8 +17,8 @@ export interface Algorithm {
   /** Whether an admitted request may be told to wait for its slot (`delayUs`). */
   readonly delays: boolean
   /**
-   * Whether the state is a list that grows. It then has an array of its own that begins with
-   * `cells(rule)` cells, and the functions ignore `at`. Few stores can hold lists.
+   * Whether the state is a list that grows. It then has an array of its own, three cells of 0 until
+   * `grow` makes a larger one, and the functions ignore `at`. Few stores can hold lists.
    */
   readonly grows: boolean
   /** How many cells a state of this rule takes. 0: the rule keeps no state. */
@@ -38,7 +39,7 @@ export interface Algorithm {
   carry(cells: Float64Array, at: number, from: Rule, to: Rule, nowUs: number): void
   /**
    * Makes the state the harder of two: from now on it admits nothing that either would refuse.
-   * All 0, it is a key that starts at `nowUs`. `other` is not fresh. Both are of the same rule.
+   * It may be all 0; `other` is not fresh. Both are of the same rule.
    */
   merge(
     cells: Float64Array,
@@ -48,19 +49,50 @@ export interface Algorithm {
     rule: Rule,
     nowUs: number,
   ): void
+  /** A key that starts from the units of others, by `merge`, is about to spend for the first time. */
+  begin(cells: Float64Array, at: number, rule: Rule, nowUs: number): void
+  /**
+   * From the figures of a decision about `cost`: the least microseconds until it can pass, or until
+   * its slot, with `ahead` units in line before it. Never too many.
+   */
+  lineUs(
+    rule: Rule,
+    waitUs: number,
+    resetUs: number,
+    remaining: number,
+    ahead: number,
+    cost: number,
+  ): number
   /** Before a spend, for a list: the cells themselves if one more entry fits, else a larger copy. */
   grow(cells: Float64Array, rule: Rule, nowUs: number): Float64Array
 }
 
-type Optional = 'delays' | 'grows' | 'refund' | 'delayUs' | 'carry' | 'grow'
+type Optional = 'delays' | 'grows' | 'refund' | 'delayUs' | 'carry' | 'begin' | 'lineUs' | 'grow'
+
+/** What an algorithm must bring. */
+const required = ['cells', 'waitUs', 'spend', 'remaining', 'freshAtUs', 'merge'] as const
 
 /**
  * defineAlgorithm completes an algorithm. Left out, `refund` does nothing, `carry` keeps the cells
- * as they are, the state has a fixed number of cells and nothing is delayed.
+ * as they are, the state has a fixed number of cells, nothing is delayed, and of those in line only
+ * the wait of the cost itself is known.
  */
 export function defineAlgorithm(
   given: Omit<Algorithm, Optional> & Partial<Pick<Algorithm, Optional>>,
 ): Algorithm {
+  if (typeof given?.name !== 'string' || !/^[a-z][a-z0-9-]{0,63}$/.test(given.name)) {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `defineAlgorithm: name must be kebab-case, such as 'token-bucket', got ${shown(given?.name)}.`,
+    )
+  }
+  for (const name of required) {
+    if (typeof given[name] === 'function') continue
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `defineAlgorithm: ${given.name} must have the function ${name}, got ${shown(given[name])}.`,
+    )
+  }
   // Always all fields, always in this order: one hidden class, so call sites stay monomorphic.
   return Object.freeze({
     name: given.name,
@@ -75,6 +107,8 @@ export function defineAlgorithm(
     delayUs: given.delayUs ?? (() => 0),
     carry: given.carry ?? (() => {}),
     merge: given.merge,
+    begin: given.begin ?? (() => {}),
+    lineUs: given.lineUs ?? ((_rule, waitUs) => waitUs),
     grow: given.grow ?? ((cells) => cells),
   })
 }

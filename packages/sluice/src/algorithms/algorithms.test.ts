@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import {
   createLimiter,
+  defineAlgorithm,
+  defineRule,
   fixedWindow,
   gcra,
   leakyBucket,
@@ -158,3 +160,43 @@ function busiest(instants: readonly number[], lengthUs: number): number {
   }
   return most
 }
+
+describe('an algorithm of the user', () => {
+  it('must be complete', () => {
+    const bad = expect.objectContaining({ code: 'SLUICE_OPTION' })
+    expect(() => defineAlgorithm({} as never)).toThrow(bad)
+    expect(() => defineAlgorithm({ name: 'half', cells: () => 1 } as never)).toThrow(bad)
+    const { algorithm } = tokenBucket({ limit: 1, per: '1s' })
+    for (const capacity of [Number.NaN, -3, 0, 1.5]) {
+      expect(() => defineRule(algorithm, { limit: 1, per: '1s' }, { capacity })).toThrow(bad)
+    }
+  })
+})
+
+describe('the floor of a full store', () => {
+  it('keeps the instant it announced, for windows that open at a request too', () => {
+    const clock = manualClock()
+    const store = memoryStore({ clock, maxKeys: 1 })
+    const limiter = createLimiter(fixedWindow({ limit: 1, per: '10s' }), { store })
+    limiter.check('a')
+    limiter.charge('b', 1)
+    clock.advance(9_000)
+    expect(limiter.peek('a').retryAfterMs).toBe(1_000)
+    clock.advance(999.999)
+    expect(limiter.peek('a').allowed).toBe(false)
+    clock.advance(0.001)
+    expect(limiter.peek('a').allowed).toBe(true)
+  })
+
+  it('forgets what a log had forgotten', () => {
+    const clock = manualClock()
+    const store = memoryStore({ clock, maxKeys: 1 })
+    const limiter = createLimiter(slidingWindowLog({ limit: 10, per: '10s' }), { store })
+    limiter.check('a', 9)
+    clock.advance(9_900)
+    limiter.check('a', 1)
+    clock.advance(600)
+    limiter.charge('b', 1)
+    expect(limiter.peek('a').remaining).toBe(9)
+  })
+})

@@ -38,22 +38,29 @@ const algorithm = defineAlgorithm({
 
   freshAtUs: (cells, at, rule) => (cells[at + 1] === 0 ? 0 : cells[at] + rule.perUs),
 
-  // The window keeps its units and how far it has run; an aligned one is the present one.
+  // The window keeps its units and how far it has run. Where the phase comes from or goes to the
+  // clock, that is not its own: an aligned window is the present one, and one that opens at a
+  // request opens now.
   carry(cells, at, from, to, nowUs) {
     cells[at + 1] = usedIn(cells, at, from, nowUs)
     if (from.perUs === to.perUs && from.aligned === to.aligned) return
-    const elapsedUs = Math.max(0, nowUs - cells[at])
-    cells[at] = to.aligned
-      ? nowUs - (nowUs % to.perUs)
-      : nowUs - mulDiv(Math.min(elapsedUs, from.perUs), to.perUs, from.perUs)
+    const elapsedUs = from.aligned ? 0 : Math.min(Math.max(0, nowUs - cells[at]), from.perUs)
+    cells[at] = nowUs - (to.aligned ? nowUs % to.perUs : mulDiv(elapsedUs, to.perUs, from.perUs))
   },
 
-  // A key that starts from another's units opens a window of its own: an old one that is about to
-  // close would let it have the limit again at once.
-  merge(cells, at, other, otherAt, rule, nowUs) {
-    const starts = cells[at + 1] === 0 && !rule.aligned
-    cells[at] = starts ? nowUs : Math.max(cells[at], other[otherAt])
+  merge(cells, at, other, otherAt) {
+    cells[at] = Math.max(cells[at], other[otherAt])
     cells[at + 1] = Math.max(cells[at + 1], other[otherAt + 1])
+  },
+
+  // An old window that is about to close would let the key have the limit again at once.
+  begin(cells, at, rule, nowUs) {
+    if (!rule.aligned && cells[at + 1] > 0) cells[at] = nowUs
+  },
+
+  lineUs(rule, _waitUs, resetUs, remaining, ahead, cost) {
+    const windows = Math.ceil((ahead + cost - remaining) / rule.limit)
+    return windows > 0 ? resetUs + (windows - 1) * rule.perUs : 0
   },
 })
 
@@ -67,7 +74,7 @@ function usedIn(cells: Float64Array, at: number, rule: Rule, nowUs: number): num
  * limit may pass in a short time across the edge of two windows.
  */
 export function fixedWindow(options: WindowOptions): Rule {
-  const align = options?.align ?? 'request'
+  const align = options?.align === undefined ? 'request' : options.align
   if (align !== 'request' && align !== 'clock') {
     throw new SluiceError(
       'SLUICE_OPTION',

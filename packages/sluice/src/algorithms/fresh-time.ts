@@ -70,6 +70,10 @@ export const freshTime = {
     return rule.gapParts !== 1 && cells[at + 1] > 0 ? cells[at] + 1 : cells[at]
   },
 
+  lineUs(rule, _waitUs, resetUs, _remaining, ahead, cost) {
+    return Math.max(0, lineEndUs(rule, resetUs, ahead + cost) - rule.fullUs)
+  },
+
   // Used units = time to fresh / gap, so the time is stretched by the ratio of the gaps. Rare, so
   // BigInt; rounded up, so that switching back and forth frees nothing.
   carry(cells, at, from, to, nowUs) {
@@ -97,6 +101,13 @@ export const freshTime = {
     if (earlier) cells[at] = other[otherAt]
   },
 } satisfies Partial<Algorithm>
+
+/** lineEndUs is when `units` more would be paid off, in microseconds from now; never too late. */
+export function lineEndUs(rule: Rule, resetUs: number, units: number): number {
+  if (rule.gapParts === 1) return resetUs + units * rule.gapUs
+  // `resetUs` was rounded up.
+  return resetUs - 1 + Math.floor(units * (rule.gapUs + rule.gapRest / rule.gapParts))
+}
 
 /** Whether `units` gaps take at most `left + rest / gapParts` microseconds. */
 function fits(units: number, left: number, rest: number, rule: Rule): boolean {

@@ -2,11 +2,11 @@ import { MOST_UNITS } from '../cost.ts'
 import { checkWhole } from '../options.ts'
 import { defineRule, type Rule, type RuleOptions } from '../rule.ts'
 import { defineAlgorithm } from './algorithm.ts'
-import { freshTime } from './fresh-time.ts'
+import { freshTime, lineEndUs } from './fresh-time.ts'
 
 /** What `leakyBucket` takes. */
 export interface QueueOptions extends RuleOptions {
-  /** How many units may wait for their slot: 0 to 9,999,999. Default: the limit. */
+  /** How many units may wait for their slot: 0 to 10,000,000. Default: the limit. */
   readonly queue?: number
 }
 
@@ -18,6 +18,9 @@ const algorithm = defineAlgorithm({
     const slotUs = freshTime.freshAtUs(cells, at, rule)
     return slotUs > nowUs ? slotUs - nowUs : 0
   },
+  // The first unit's slot is where the line ends, whatever is admitted before.
+  lineUs: (rule, _waitUs, resetUs, _remaining, ahead) =>
+    Math.max(0, lineEndUs(rule, resetUs, ahead)),
   // Slots that were handed out stay handed out: others already queue behind them.
   refund() {},
 })
@@ -30,7 +33,8 @@ const algorithm = defineAlgorithm({
 export function leakyBucket(options: QueueOptions): Rule {
   const queue =
     options?.queue === undefined
-      ? Math.min(Number(options?.limit), MOST_UNITS - 1)
-      : checkWhole('queue', options.queue, 0, MOST_UNITS - 1, 'SLUICE_RULE_QUEUE')
-  return defineRule(algorithm, options, { capacity: 1 + queue, extra: ['queue'] })
+      ? options?.limit
+      : checkWhole('queue', options.queue, 0, MOST_UNITS, 'SLUICE_RULE_QUEUE')
+  const capacity = typeof queue === 'number' ? 1 + queue : undefined
+  return defineRule(algorithm, options, { capacity, extra: ['queue'] })
 }

@@ -22,7 +22,7 @@ const algorithm = defineAlgorithm({
 
   waitUs(cells, _at, rule, cost, nowUs) {
     let over = cells[UNITS] + cost - rule.limit
-    for (let i = 0; over > 0; i += 1) {
+    for (let i = 0; over > 0 && i < cells[COUNT]; i += 1) {
       const entry = entryAt(cells, i)
       over -= cells[entry + 1]
       if (over <= 0) return Math.max(0, cells[entry] + rule.perUs - nowUs)
@@ -80,7 +80,9 @@ const algorithm = defineAlgorithm({
   },
 
   // One entry with the units of the fuller log at the newest time of both.
-  merge(cells, _at, other) {
+  merge(cells, _at, other, _otherAt, rule, nowUs) {
+    dropExpired(cells, rule, nowUs)
+    dropExpired(other, rule, nowUs)
     const units = Math.max(cells[UNITS], other[UNITS])
     const newestUs = Math.max(newest(cells), newest(other))
     cells[FIRST] = 0
@@ -88,6 +90,12 @@ const algorithm = defineAlgorithm({
     cells[UNITS] = units
     cells[HEAD] = newestUs
     cells[HEAD + 1] = units
+  },
+
+  // What is admitted now comes back after one `per`, so each limit's worth in line takes one.
+  lineUs(rule, waitUs, _resetUs, remaining, ahead, cost) {
+    const windows = Math.ceil((ahead + cost - remaining) / rule.limit)
+    return Math.max(waitUs, (windows - 1) * rule.perUs)
   },
 
   grow(cells, rule, nowUs) {

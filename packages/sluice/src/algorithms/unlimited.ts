@@ -15,7 +15,7 @@ const algorithm = defineAlgorithm({
 /** unlimited always allows and keeps no state: for internal clients, or to switch a rule off. */
 export function unlimited(options: { readonly name?: string } = {}): Rule {
   checkOptions('unlimited rule', options, ['name'])
-  const name = options.name ?? 'unlimited'
+  const { name = 'unlimited' } = options
   checkName('unlimited rule: name', name)
   return Object.freeze({
     name,

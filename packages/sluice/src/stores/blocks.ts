@@ -12,6 +12,7 @@ export interface Blocks {
 
 export function createBlocks(): Blocks {
   const untilUs = new Map<string, number>()
+  let hand = untilUs.keys()
   // A plain field: an accessor would turn the object into a slow one.
   const blocks: Blocks = {
     size: 0,
@@ -23,12 +24,12 @@ export function createBlocks(): Blocks {
       return 0
     },
     set(key, until, nowUs) {
-      // No timers: those set longest ago are looked at, and go if they have ended.
-      for (const [other, otherUntil] of untilUs) {
-        if (otherUntil > nowUs) break
-        untilUs.delete(other)
+      // No timers: every new one looks at two others, going round, and drops those that have ended.
+      for (let looked = 0; looked < 2; looked += 1) {
+        const next = hand.next()
+        if (next.done) hand = untilUs.keys()
+        else if (untilUs.get(next.value)! <= nowUs) untilUs.delete(next.value)
       }
-      untilUs.delete(key)
       untilUs.set(key, until)
       blocks.size = untilUs.size
     },
@@ -39,6 +40,7 @@ export function createBlocks(): Blocks {
     keys: () => untilUs.keys(),
     clear() {
       untilUs.clear()
+      hand = untilUs.keys()
       blocks.size = 0
     },
   }

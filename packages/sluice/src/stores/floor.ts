@@ -1,4 +1,4 @@
-import type { Rule } from '../rule.ts'
+import { type Rule, sameFigures } from '../rule.ts'
 import type { Column } from './layout.ts'
 
 /**
@@ -34,46 +34,60 @@ interface Entry {
 export function createFloor(emptyList: Float64Array): Floor {
   const entries: Entry[] = []
 
-  /** A list is not copied but left to `merge`, which keeps the gist of it. */
-  function copyOf(rule: Rule, state: Float64Array, at: number, nowUs: number): Float64Array {
-    if (rule.algorithm.grows) return rule.algorithm.grow(emptyList, rule, nowUs)
-    return state.slice(at, at + rule.algorithm.cells(rule))
+  function raised(nowUs: number): boolean {
+    for (let i = entries.length - 1; i >= 0; i -= 1) {
+      const { rule, state } = entries[i]
+      if (rule.algorithm.freshAtUs(state, 0, rule) <= nowUs) entries.splice(i, 1)
+    }
+    return entries.length > 0
+  }
+
+  function entryFor(column: number, rule: Rule): Entry | undefined {
+    for (let i = 0; i < entries.length; i += 1) {
+      if (entries[i].column === column && sameFigures(entries[i].rule, rule)) return entries[i]
+    }
+    return undefined
+  }
+
+  function raise(column: number, rule: Rule, state: Float64Array, at: number, nowUs: number): void {
+    let entry = entryFor(column, rule)
+    if (!entry) {
+      const empty = rule.algorithm.grows
+        ? rule.algorithm.grow(emptyList, rule, nowUs)
+        : new Float64Array(rule.algorithm.cells(rule))
+      entry = { column, rule, state: empty }
+      entries.push(entry)
+    }
+    rule.algorithm.merge(entry.state, 0, state, at, rule, nowUs)
+  }
+
+  /**
+   * Carries the units of other figures over to `rule`, and keeps the outcome: what a key was told
+   * must hold, though it has no row that would remember. Those of slower rules are carried over at
+   * every look, since the key that had them may come at any time.
+   */
+  function carryOver(column: number, width: Column, rule: Rule, nowUs: number): void {
+    for (let i = entries.length - 1; i >= 0; i -= 1) {
+      const entry = entries[i]
+      if (entry.column !== column || sameFigures(entry.rule, rule)) continue
+      const copy = new Float64Array(Math.max(width.cells, entry.state.length))
+      copy.set(entry.state)
+      rule.algorithm.carry(copy, 0, entry.rule, rule, nowUs)
+      raise(column, rule, copy, 0, nowUs)
+    }
   }
 
   return {
-    raised(nowUs) {
-      for (let i = entries.length - 1; i >= 0; i -= 1) {
-        const { rule, state } = entries[i]
-        if (rule.algorithm.freshAtUs(state, 0, rule) <= nowUs) entries.splice(i, 1)
-      }
-      return entries.length > 0
-    },
+    raised,
     raise(column, rule, state, at, nowUs) {
-      this.raised(nowUs)
-      for (let i = 0; i < entries.length; i += 1) {
-        if (entries[i].column !== column || entries[i].rule !== rule) continue
-        rule.algorithm.merge(entries[i].state, 0, state, at, rule, nowUs)
-        return
-      }
-      const copy = copyOf(rule, state, at, nowUs)
-      if (rule.algorithm.grows) rule.algorithm.merge(copy, 0, state, at, rule, nowUs)
-      entries.push({ column, rule, state: copy })
+      raised(nowUs)
+      raise(column, rule, state, at, nowUs)
     },
-    apply(column, { cells }, rule, state, at, nowUs) {
-      let harder = false
-      for (let i = 0; i < entries.length; i += 1) {
-        const entry = entries[i]
-        if (entry.column !== column) continue
-        let { state: floor } = entry
-        if (entry.rule !== rule) {
-          floor = new Float64Array(Math.max(cells, entry.state.length))
-          floor.set(entry.state)
-          rule.algorithm.carry(floor, 0, entry.rule, rule, nowUs)
-        }
-        rule.algorithm.merge(state, at, floor, 0, rule, nowUs)
-        harder = true
-      }
-      return harder
+    apply(column, width, rule, state, at, nowUs) {
+      carryOver(column, width, rule, nowUs)
+      const entry = entryFor(column, rule)
+      if (entry) rule.algorithm.merge(state, at, entry.state, 0, rule, nowUs)
+      return entry !== undefined
     },
     clear() {
       entries.length = 0

@@ -1,6 +1,6 @@
 import { newFigures } from '../decision.ts'
 import { SluiceError } from '../errors.ts'
-import { figuresOf, type Rule } from '../rule.ts'
+import { figuresOf, type Rule, sameFigures } from '../rule.ts'
 import type { RuleSet } from './store.ts'
 
 /** Column is where a row keeps the state of one rule name and algorithm. */
@@ -48,6 +48,8 @@ export interface Layout {
   fits(tag: number, set: LaidRules): boolean
   /** The tag of such a row once its columns are written for `set`. */
   tagAfter(tag: number, set: LaidRules): number
+  /** The tag of a row whose columns are all written, for some rule each. */
+  fullTag(): number
 }
 
 /** columnsOf are the names and algorithms of rules, comparable as a text. */
@@ -99,6 +101,17 @@ export function createLayout(): Layout {
     })
   }
 
+  function tagOf(rules: ReadonlyMap<number, Rule>): number {
+    const written = [...rules]
+      .map(([column, rule]) => ({ column, rule }))
+      .sort((a, b) => a.column - b.column)
+    const text = written.map(({ column, rule }) => `${column}:${figuresOf(rule)}`).join(' ')
+    const known = tags.get(text)
+    if (known !== undefined) return known
+    tags.set(text, writtenByTag.length)
+    return writtenByTag.push(written) - 1
+  }
+
   // Plain fields only: an accessor would turn the object into a slow one.
   const layout: Layout = {
     columns: [],
@@ -144,14 +157,16 @@ export function createLayout(): Layout {
       set.rules.forEach((rule, i) => {
         if (set.columns[i] >= 0) rules.set(set.columns[i], rule)
       })
-      const written = [...rules]
-        .map(([column, rule]) => ({ column, rule }))
-        .sort((a, b) => a.column - b.column)
-      const text = written.map(({ column, rule }) => `${column}:${figuresOf(rule)}`).join(' ')
-      const known = tags.get(text)
-      if (known !== undefined) return known
-      tags.set(text, writtenByTag.length)
-      return writtenByTag.push(written) - 1
+      return tagOf(rules)
+    },
+    fullTag() {
+      const rules = new Map<number, Rule>()
+      for (const set of sets.values()) {
+        set.rules.forEach((rule, i) => {
+          if (set.columns[i] >= 0) rules.set(set.columns[i], rule)
+        })
+      }
+      return tagOf(rules)
     },
   }
   return layout
@@ -163,16 +178,6 @@ export function ruleIn(written: readonly Written[], column: number): Rule | unde
     if (written[i].column === column) return written[i].rule
   }
   return undefined
-}
-
-function sameFigures(a: Rule, b: Rule): boolean {
-  return (
-    a === b ||
-    (a.limit === b.limit &&
-      a.perUs === b.perUs &&
-      a.capacity === b.capacity &&
-      a.aligned === b.aligned)
-  )
 }
 
 function checkNames(rules: readonly Rule[]): void {

@@ -8,8 +8,8 @@ import type { Store, Table } from './store.ts'
  */
 export function openTables(makeTable: () => Table): Store['open'] {
   const tables = new Map<string, { columns: string; table: Table }>()
-  return (name, rules) => {
-    const columns = columnsOf(rules)
+  return (name, ruleLists) => {
+    const columns = columnsOf(ruleLists.flat())
     const opened = tables.get(name)
     if (opened && opened.columns !== columns) {
       throw new SluiceError(
@@ -20,6 +20,8 @@ export function openTables(makeTable: () => Table): Store['open'] {
     }
     if (opened) return opened.table
     const table = makeTable()
+    // Rules that it cannot hold throw here, before the name is taken.
+    for (const rules of ruleLists) table.use(rules)
     tables.set(name, { columns, table })
     return table
   }

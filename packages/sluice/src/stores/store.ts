@@ -9,10 +9,10 @@ import type { Rule } from '../rule.ts'
 export interface Store {
   readonly clock: Clock
   /**
-   * The table of the limiter called `name`, opened for all the rules it starts with. A second
+   * The table of the limiter called `name`, ready for the lists of rules it starts with. A second
    * limiter of that name shares the table, and must have the same rule names and algorithms.
    */
-  open(name: string, rules: readonly Rule[]): Table
+  open(name: string, ruleLists: readonly (readonly Rule[])[]): Table
 }
 
 /**
@@ -48,9 +48,11 @@ export interface Table<Set extends RuleSet = RuleSet> {
   block(key: string, untilUs: number, nowUs: number): void
   unblock(key: string): void
   /** Makes the key fresh and lifts its block. */
-  reset(set: Set, key: string, nowUs: number): void
+  reset(key: string, nowUs: number): void
   /** Forgets every key, block and floor. */
   clear(): void
+  /** The rules that a key's row was last used with; none where it has no row. */
+  rulesOf(key: string): readonly Rule[]
   /** The keys that are blocked or not fresh. Stores that keep no key strings throw. */
   keys(nowUs: number): Iterable<string>
   /** How many keys are blocked or not fresh. Looks at every row. */

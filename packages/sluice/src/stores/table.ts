@@ -21,8 +21,9 @@ export function createTable(
   const blocks = createBlocks()
   const rows = makeRows({ freshAtUs, evicted, dropped: (cells, base) => dropLists(cells, base) })
   const floors: (Floor | undefined)[] = Array.from({ length: rows.shards })
-  /** A row for keys that have none: what they would start from. */
+  /** A row for keys that have none: what they would start from; and whether that is the floor. */
   let start = new Float64Array(0)
+  let onFloor = false
   let evictions = 0
   let floored = 0
 
@@ -102,7 +103,7 @@ export function createTable(
       } else if (floor) {
         if (rule.algorithm.grows) growList(rule, cells, at, lists, nowUs)
         const state = stateOf(rule, cells, at, lists)
-        if (floor.apply(column, layout.columns[column], rule, state, at, nowUs)) floored += 1
+        if (floor.apply(column, layout.columns[column], rule, state, at, nowUs)) onFloor = true
       }
     }
     return tag === 0 ? set.tag : layout.tagAfter(tag, set)
@@ -111,11 +112,14 @@ export function createTable(
   /** Moves to the key's row, written for these rules; false when it has none. */
   function find(set: LaidRules, key: string, nowUs: number): boolean {
     if (!rows.find(key)) return false
-    if (rows.tag !== set.tag) {
-      const tag = adopt(set, rows.cells, rows.base, rows.tag, nowUs)
-      if (tag !== rows.tag) rows.retag(tag)
-    }
+    adoptRow(set, nowUs)
     return true
+  }
+
+  function adoptRow(set: LaidRules, nowUs: number): void {
+    if (rows.tag === set.tag) return
+    const tag = adopt(set, rows.cells, rows.base, rows.tag, nowUs)
+    if (tag !== rows.tag) rows.retag(tag)
   }
 
   /** Prepares `start` for a key that has no row. */
@@ -127,11 +131,33 @@ export function createTable(
   function emptyStart(): void {
     dropLists(start, 0)
     for (let i = 0; i < start.length; i += 1) start[i] = 0
+    onFloor = false
+  }
+
+  /** Looks at the key's row as if it were written for these rules, in `start`. */
+  function previewStart(set: LaidRules, nowUs: number): void {
+    emptyStart()
+    for (let i = 0; i < start.length; i += 1) start[i] = rows.cells[rows.base + i]
+    for (const { grows, at } of layout.columns) {
+      if (grows && start[at] > 0) start[at] = lists.add(lists.all[start[at]].slice())
+    }
+    adopt(set, start, 0, rows.tag, nowUs)
   }
 
   /** Gives the key that was just looked for the row that `start` holds. */
   function insert(set: LaidRules, key: string, nowUs: number): void {
-    rows.insert(key, start, set.tag, nowUs)
+    if (onFloor) {
+      floored += 1
+      for (let i = 0; i < set.rules.length; i += 1) {
+        const rule = set.rules[i]
+        rule.algorithm.begin(stateOf(rule, start, set.at[i], lists), set.at[i], rule, nowUs)
+      }
+    }
+    insertStart(key, set.tag, nowUs)
+  }
+
+  function insertStart(key: string, tag: number, nowUs: number): void {
+    rows.insert(key, start, tag, nowUs)
     // Its lists are the row's now.
     for (let i = 0; i < start.length; i += 1) start[i] = 0
   }
@@ -169,10 +195,18 @@ export function createTable(
     decide(set, key, cost, nowUs, spend) {
       const { figures } = set
       figures.blockedUs = blockedUs(key, nowUs)
-      const known = find(set, key, nowUs)
-      if (!known) prepareStart(set, nowUs)
-      let cells = known ? rows.cells : start
-      let base = known ? rows.base : 0
+      const known = rows.find(key)
+      let cells: Float64Array = start
+      let base = 0
+      if (!known) {
+        prepareStart(set, nowUs)
+      } else if (!spend && rows.tag !== set.tag) {
+        previewStart(set, nowUs)
+      } else {
+        adoptRow(set, nowUs)
+        cells = rows.cells
+        base = rows.base
+      }
       const passes = readWaits(set, cells, base, lists, cost, nowUs) === 0
       if (spend && passes && figures.blockedUs === 0 && cost > 0 && !set.stateless) {
         if (!known) insert(set, key, nowUs)
@@ -199,13 +233,17 @@ export function createTable(
     block: (key, untilUs, nowUs) => blocks.set(rows.idOf(key), untilUs, nowUs),
     unblock: (key) => blocks.delete(rows.idOf(key)),
 
-    reset(set, key, nowUs) {
+    reset(key, nowUs) {
       blocks.delete(rows.idOf(key))
       if (rows.find(key)) rows.remove(key)
       // Unknown, it would start from the floor: give it a row that is known to be fresh.
-      if (set.stateless || rows.find(key) || !raisedFloor(nowUs)) return
+      if (rows.find(key) || !raisedFloor(nowUs)) return
       emptyStart()
-      insert(set, key, nowUs)
+      insertStart(key, layout.fullTag(), nowUs)
+    },
+
+    rulesOf(key) {
+      return rows.find(key) ? layout.written(rows.tag).map(({ rule }) => rule) : []
     },
 
     clear() {

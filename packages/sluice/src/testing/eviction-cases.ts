@@ -5,7 +5,7 @@ import type { Rule } from '../rule.ts'
 import { equal } from './equal.ts'
 import { createModel } from './model.ts'
 import { seededRandom } from './random.ts'
-import { rotationRules } from './rotation-rules.ts'
+import { rotationRules, slowerRules } from './rotation-rules.ts'
 import type { MakeStore, SuiteCase } from './store-suite.ts'
 
 const MAX_KEYS = 16
@@ -13,21 +13,30 @@ const KEYS = 64
 const STEPS = 3_000
 
 /** evictionCases rotate more keys through a store than it holds: nobody may get more than the rule. */
-export function evictionCases(make: MakeStore, without: readonly string[]): SuiteCase[] {
-  const rules = rotationRules.filter(({ algorithm }) => !without.includes(algorithm.name))
+export function evictionCases(
+  make: MakeStore,
+  without: readonly string[],
+  seed: number,
+): SuiteCase[] {
+  const isHeld = ({ algorithm }: Rule) => !without.includes(algorithm.name)
+  const rules = rotationRules.filter(isHeld)
   return [
     ...rules.map((rule) => ({
       name: `${rule.algorithm.name} admits no key more than its rule while keys rotate`,
-      run: () => rotate(make, [rule], 1),
+      run: () => rotate(make, seed, [rule], 1),
     })),
     {
       name: 'fixed-window never admits more than twice its limit across an edge while keys rotate',
-      run: () => rotateWindow(make),
+      run: () => rotateWindow(make, seed),
     },
     {
       name: 'several rules in two tiers admit no key more while keys rotate',
-      run: () => rotate(make, rules, 2),
+      run: () => rotate(make, seed, rules, 2),
     },
+    ...rules.map((rule, i) => ({
+      name: `${rule.algorithm.name} in tiers of other figures admits no key more while keys rotate`,
+      run: () => rotateTiers(make, seed, [[rule], [slowerRules.filter(isHeld)[i]]]),
+    })),
     {
       name: 'a throttled key stays throttled, and a block stays, whatever else comes',
       async run() {
@@ -55,17 +64,28 @@ export function evictionCases(make: MakeStore, without: readonly string[]): Suit
   ]
 }
 
+/** A request, and whether it was admitted. */
+interface Played {
+  readonly step: number
+  readonly key: string
+  readonly tier: number
+  readonly cost: number
+  readonly nowUs: number
+  readonly allowed: boolean
+}
+
 /**
- * Plays random requests of many keys. `judge` is told of every admission and throws where a key
- * got more than its rule. A full store may refuse more than the rule would.
+ * Plays random requests of many keys. `judge` is told of each and throws where a key got more than
+ * its rule. A full store may refuse more than the rule would.
  */
 async function play(
   make: MakeStore,
+  seed: number,
   tiers: readonly (readonly Rule[])[],
-  judge: (key: string, tier: number, cost: number, nowUs: number, step: number) => void,
+  judge: (played: Played) => void,
 ): Promise<void> {
   const { store, clock } = await make({ maxKeys: MAX_KEYS })
-  const random = seededRandom(7)
+  const random = seededRandom(seed)
   const policy = createPolicy({ tiers: Object.fromEntries(tiers.entries()), defaultTier: '0' })
   const limiter = createLimiter(policy, { store, name: 'rotation' })
   let admitted = 0
@@ -78,20 +98,35 @@ async function play(
     const { allowed } = await limiter.check(key, cost, { tier: String(tier) })
     if (allowed) admitted += 1
     else refused += 1
-    if (allowed) judge(key, tier, cost, clock.nowUs(), step)
+    judge({ step, key, tier, cost, nowUs: clock.nowUs(), allowed })
   }
   const share = Math.min(admitted, refused) / STEPS
   equal(share > 0.05, true, `${admitted} admitted, ${refused} refused: too few of one`)
   equal((await limiter.stats()).evictions > 0, true, 'the store was full')
 }
 
-/** The model, told of every admission, must have allowed it too. */
-async function rotate(make: MakeStore, rules: readonly Rule[], tierCount: number): Promise<void> {
+/** The same rules in every tier, but one fewer in each. */
+function rotate(
+  make: MakeStore,
+  seed: number,
+  rules: readonly Rule[],
+  tierCount: number,
+): Promise<void> {
   const tiers = Array.from({ length: tierCount }, (_, i) => rules.slice(i))
+  return rotateTiers(make, seed, tiers)
+}
+
+/** The model, told of every request, must have allowed whatever was admitted. */
+async function rotateTiers(
+  make: MakeStore,
+  seed: number,
+  tiers: readonly (readonly Rule[])[],
+): Promise<void> {
   const model = createModel()
-  await play(make, tiers, (key, tier, cost, nowUs, step) => {
-    const { allowed } = model.decide(key, tiers[tier], cost, nowUs, true)
-    equal(allowed, true, `step ${step}: ${key} was admitted`)
+  await play(make, seed, tiers, ({ step, key, tier, cost, nowUs, allowed }) => {
+    if (!allowed) return model.carry(key, tiers[tier], nowUs)
+    const wanted = model.decide(key, tiers[tier], cost, nowUs, true)
+    equal(wanted.allowed, true, `step ${step}: ${key} in tier ${tier} was admitted`)
   })
 }
 
@@ -99,10 +134,11 @@ async function rotate(make: MakeStore, rules: readonly Rule[], tierCount: number
  * A window that opens at a request cannot be compared with the model's, since an evicted key's
  * next one opens at another request; its promise can: twice the limit in any interval of `per`.
  */
-async function rotateWindow(make: MakeStore): Promise<void> {
+async function rotateWindow(make: MakeStore, seed: number): Promise<void> {
   const rule = fixedWindow({ limit: 5, per: '4s' })
   const admissions = new Map<string, { atUs: number; cost: number }[]>()
-  await play(make, [[rule]], (key, _tier, cost, atUs, step) => {
+  await play(make, seed, [[rule]], ({ step, key, cost, nowUs: atUs, allowed }) => {
+    if (!allowed) return
     const own = [...(admissions.get(key) ?? []), { atUs, cost }]
     const recent = own.filter((one) => one.atUs > atUs - rule.perUs)
     admissions.set(key, recent)

@@ -11,6 +11,7 @@ export interface Meter {
   refund(units: number, nowUs: number): void
   /** Goes over to a rule with other figures; the units used at `nowUs` stay used. */
   carry(rule: Rule, nowUs: number): void
+  copy(): Meter
 }
 
 interface Spent {
@@ -25,13 +26,18 @@ const makers: Readonly<Record<string, (rule: Rule) => Meter>> = {
   'token-bucket': bucketMeter,
   gcra: bucketMeter,
   'leaky-bucket': bucketMeter,
-  unlimited: () => ({
+  unlimited: unlimitedMeter,
+}
+
+function unlimitedMeter(): Meter {
+  return {
     passes: () => true,
     isFresh: () => true,
     spend() {},
     refund() {},
     carry() {},
-  }),
+    copy: unlimitedMeter,
+  }
 }
 
 /** createMeter makes a fresh meter for a rule of one of Sluice's own algorithms. */
@@ -58,9 +64,7 @@ function share(a: number, b: number, c: number): number {
 }
 
 /** A bucket that drains: the units in it, as a whole number of (1 / perUs) parts, and since when. */
-function bucketMeter(rule: Rule): Meter {
-  let level = 0n
-  let sinceUs = 0
+function bucketMeter(rule: Rule, level = 0n, sinceUs = 0): Meter {
   const per = () => BigInt(rule.perUs)
   const limit = () => BigInt(rule.limit)
   const levelAt = (us: number) => {
@@ -94,6 +98,7 @@ function bucketMeter(rule: Rule): Meter {
       const unit = before * step
       set(((from * per() + unit - 1n) / unit) * step, nowUs)
     },
+    copy: () => bucketMeter(rule, level, sinceUs),
   }
 }
 
@@ -102,9 +107,7 @@ function greatestDivisor(a: bigint, b: bigint): bigint {
 }
 
 /** The spends of the open window; it opens with the first. */
-function fixedWindowMeter(rule: Rule): Meter {
-  let opened = 0
-  let spends: Spent[] = []
+function fixedWindowMeter(rule: Rule, opened = 0, spends: Spent[] = []): Meter {
   const openSpends = (us: number) => (us < opened + rule.perUs ? spends : [])
   const opening = (us: number) => (rule.aligned ? Math.floor(us / rule.perUs) * rule.perUs : us)
   return {
@@ -124,16 +127,16 @@ function fixedWindowMeter(rule: Rule): Meter {
       const from = rule
       rule = to
       if (from.perUs === to.perUs && from.aligned === to.aligned) return
-      opened = to.aligned
-        ? opening(nowUs)
-        : nowUs - share(Math.min(elapsed, from.perUs), to.perUs, from.perUs)
+      // A window aligned to the clock is the present one; a window after one of those opens now.
+      if (to.aligned || from.aligned) opened = opening(nowUs)
+      else opened = nowUs - share(Math.min(elapsed, from.perUs), to.perUs, from.perUs)
     },
+    copy: () => fixedWindowMeter(rule, opened, spends),
   }
 }
 
 /** All spends of this window and the one before. */
-function counterMeter(rule: Rule): Meter {
-  let spends: Spent[] = []
+function counterMeter(rule: Rule, spends: Spent[] = []): Meter {
   const windowOf = (us: number) => Math.floor(us / rule.perUs)
   const inWindow = (index: number) => spends.filter(({ atUs }) => windowOf(atUs) === index)
   const usedAt = (us: number) => {
@@ -163,12 +166,12 @@ function counterMeter(rule: Rule): Meter {
       }
       rule = to
     },
+    copy: () => counterMeter(rule, spends),
   }
 }
 
 /** All spends of the last `per`. */
-function logMeter(rule: Rule): Meter {
-  let spends: Spent[] = []
+function logMeter(rule: Rule, spends: Spent[] = []): Meter {
   const counting = (us: number) => spends.filter(({ atUs }) => us < atUs + rule.perUs)
   return {
     passes: (units, us) => total(counting(us)) + units <= rule.limit,
@@ -189,5 +192,6 @@ function logMeter(rule: Rule): Meter {
       }
       rule = to
     },
+    copy: () => logMeter(rule, spends),
   }
 }

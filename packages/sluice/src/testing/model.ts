@@ -11,6 +11,8 @@ export interface Model {
   decide(key: string, rules: readonly Rule[], cost: number, nowUs: number, spend: boolean): Decision
   charge(key: string, rules: readonly Rule[], cost: number, nowUs: number): void
   refund(key: string, rules: readonly Rule[], cost: number, nowUs: number): void
+  /** A request that was refused: it spends nothing, but starts the refill of these rules. */
+  carry(key: string, rules: readonly Rule[], nowUs: number): void
   block(key: string, untilUs: number): void
   unblock(key: string): void
   reset(key: string): void
@@ -24,17 +26,18 @@ export function createModel(): Model {
   const meters = new Map<string, Map<string, Meter>>()
   const blocked = new Map<string, number>()
 
-  /** The meters of a key for these rules, each carried over to its rule's present figures. */
-  function metersOf(key: string, rules: readonly Rule[], nowUs: number): Meter[] {
-    let own = meters.get(key)
-    if (!own) {
-      own = new Map()
-      meters.set(key, own)
-    }
+  /**
+   * The meters of a key for these rules, each carried over to its rule's present figures. A peek
+   * gets copies, since it must change nothing.
+   */
+  function metersOf(key: string, rules: readonly Rule[], nowUs: number, peek = false): Meter[] {
+    const own = meters.get(key) ?? new Map<string, Meter>()
+    meters.set(key, own)
     return rules.map((rule) => {
       const id = JSON.stringify([rule.name, rule.algorithm.name])
-      const meter = own.get(id) ?? createMeter(rule)
-      own.set(id, meter)
+      const kept = own.get(id) ?? createMeter(rule)
+      own.set(id, kept)
+      const meter = peek ? kept.copy() : kept
       meter.carry(rule, nowUs)
       return meter
     })
@@ -42,7 +45,7 @@ export function createModel(): Model {
 
   return {
     decide(key, rules, cost, nowUs, spend) {
-      const own = metersOf(key, rules, nowUs)
+      const own = metersOf(key, rules, nowUs, !spend)
       const blockedUs = Math.max(0, (blocked.get(key) ?? 0) - nowUs)
       const waits = own.map((meter) => first((us) => meter.passes(cost, nowUs + us)))
       const delays = own.map((meter, i) =>
@@ -83,6 +86,7 @@ export function createModel(): Model {
     refund(key, rules, cost, nowUs) {
       for (const meter of metersOf(key, rules, nowUs)) meter.refund(cost, nowUs)
     },
+    carry: (key, rules, nowUs) => void metersOf(key, rules, nowUs),
     block: (key, untilUs) => void blocked.set(key, untilUs),
     unblock: (key) => void blocked.delete(key),
     reset(key) {

@@ -14,3 +14,13 @@ export const rotationRules = [
   slidingWindowCounter({ limit: 5, per: '4s' }),
   slidingWindowLog({ limit: 5, per: '4s' }),
 ]
+
+/** slowerRules are the same algorithms with other figures, for tiers between which keys switch. */
+export const slowerRules = [
+  tokenBucket({ limit: 5, per: '30s' }),
+  gcra({ limit: 3, per: '25s', burst: 6 }),
+  leakyBucket({ limit: 5, per: '30s', queue: 4 }),
+  fixedWindow({ limit: 6, per: '15s', align: 'clock' }),
+  slidingWindowCounter({ limit: 6, per: '15s' }),
+  slidingWindowLog({ limit: 6, per: '15s' }),
+]

@@ -57,7 +57,7 @@ export function storeSuite(make: MakeStore, options: SuiteOptions = {}): SuiteCa
       run: () => streamCase(make, seed, steps, algorithms),
     },
     ...verbCases(make, without),
-    ...evictionCases(make, without),
+    ...evictionCases(make, without, seed),
   ]
 }
 

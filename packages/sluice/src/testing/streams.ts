@@ -115,7 +115,7 @@ export async function playStream(
     const tier = step.tier < 900 ? 0 : step.tier % tiers.length
     const rules = tiers[tier]
     const call = { tier: String(tier) }
-    // Looking is a request too: it carries used units over to the tier.
+    // Looking must change nothing, not even carry used units over to the tier.
     const look = async (cost: number) => {
       const seen = model.decide(key, rules, cost, clock.nowUs(), false)
       equal(await limiter.peek(key, cost, call), seen, `before step ${tally.steps}: peek ${key}`)
