@@ -45,7 +45,7 @@ const rooms = {
 
 /** @type {Record<string, string[]>} */
 const groups = {
-  nouns: 'clock cost decision duration errors exact key options rule'.split(' '),
+  nouns: 'clock cost decision duration errors exact key options rule verbs'.split(' '),
   'reference model': ['testing/model', 'testing/meters'],
   cli: ['cli', 'command', 'line-cursor', 'replay-command', 'replay-stream'],
 }

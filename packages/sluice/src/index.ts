@@ -11,15 +11,7 @@ export type { Decision, Figures, RuleDecision, Source } from './decision.ts'
 export type { Duration } from './duration.ts'
 export { type ErrorCode, errorCodes, SluiceError } from './errors.ts'
 export { compositeKey } from './key.ts'
-export {
-  type CallOptions,
-  createLimiter,
-  type Entry,
-  type Limiter,
-  type LimiterOptions,
-  type Request,
-  type WaitOptions,
-} from './limiter.ts'
+export { createLimiter } from './limiter.ts'
 export { parseRule } from './parse-rule.ts'
 export { createPolicy, type Policy, type PolicyOptions } from './policy.ts'
 export { createReplay, type Replay, type ReplayAnswer, replay } from './replay.ts'
@@ -27,3 +19,11 @@ export { defineRule, type Rule, type RuleOptions } from './rule.ts'
 export { type CompactStoreOptions, compactStore } from './stores/compact.ts'
 export { type MemoryStoreOptions, memoryStore } from './stores/memory.ts'
 export type { RuleSet, Store, Table, TableStats } from './stores/store.ts'
+export type {
+  CallOptions,
+  Entry,
+  Limiter,
+  LimiterOptions,
+  Request,
+  WaitOptions,
+} from './verbs.ts'

@@ -1,105 +1,19 @@
-import type { Clock } from './clock.ts'
 import { checkCost } from './cost.ts'
 import { type Decision, decisionOf } from './decision.ts'
-import { CENTURY_MS, type Duration, durationUs } from './duration.ts'
+import { CENTURY_MS, durationUs } from './duration.ts'
 import { SluiceError, shown } from './errors.ts'
 import { checkKey } from './key.ts'
 import { checkFunction, checkOptions, checkWhole } from './options.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
 import { checkName, type Rule } from './rule.ts'
 import { memoryStore } from './stores/memory.ts'
-import type { RuleSet, Store, TableStats } from './stores/store.ts'
+import type { RuleSet, Store } from './stores/store.ts'
+import type { CallOptions, Limiter, LimiterOptions, Request } from './verbs.ts'
 import { createWaitQueue } from './wait-queue.ts'
-
-export interface LimiterOptions {
-  /** Where states live. Default: a `memoryStore()` of its own. */
-  readonly store?: Store
-  /** Part of a state's identity: limiters that share a store need different names. */
-  readonly name?: string
-  /** For the default store; with a store of your own, give the clock to that. */
-  readonly clock?: Clock
-  /**
-   * Called with every decision of `allow`, `check`, `checkMany` and `wait`, after it was made. What
-   * it throws reaches the caller of the verb.
-   */
-  readonly onDecision?: (decision: Decision, key: string, cost: number) => void
-}
 
 const CALL_OPTIONS = ['tier']
 const REQUEST_OPTIONS = ['key', 'cost', 'tier']
 const WAIT_OPTIONS = ['signal', 'maxWaitMs', 'maxWaiting', 'tier']
-
-/** How many keys of `checkMany` are announced to the table at a time. */
-const BATCH = 64
-
-/** CallOptions go with a single call. */
-export interface CallOptions {
-  /** The key's tier where it is known from elsewhere; only with a policy. */
-  readonly tier?: string
-}
-
-export interface WaitOptions extends CallOptions {
-  /** Gives up; the promise rejects with the signal's reason and nothing more is spent. */
-  readonly signal?: AbortSignal
-  /** Refused at once when the known wait is longer. Default 30,000; `'30s'` does as well. */
-  readonly maxWaitMs?: Duration
-  /** Calls that may be in line for this key, this one not counted. Default 1,000. */
-  readonly maxWaiting?: number
-}
-
-export interface Request extends CallOptions {
-  readonly key: string
-  /** Default 1. */
-  readonly cost?: number
-}
-
-/** Entry is a key that is not fresh, and what `peek` says of it. */
-export interface Entry {
-  readonly key: string
-  readonly decision: Decision
-}
-
-/**
- * Limiter decides for any key whether it may go ahead now. Several rules are one decision: all
- * take, or none does. A refusal changes nothing. Keys are strings of 1 to 1,024 UTF-16 units;
- * costs are whole numbers up to 10,000,000; a cost above a rule's capacity throws, since no
- * waiting could help.
- */
-export interface Limiter {
-  readonly name: string
-  /** Decides and spends, answering yes or no: the fast path. Not for leaky buckets. */
-  allow(key: string, cost?: number, options?: CallOptions): boolean
-  /** Decides and spends. Cost 0 spends nothing and is refused only by a block or debt. */
-  check(key: string, cost?: number, options?: CallOptions): Decision
-  /** What `check` would answer, spending nothing; `remaining` and `resetAfterMs` as they stand. */
-  peek(key: string, cost?: number, options?: CallOptions): Decision
-  /** Independent decisions in order, at one instant. Nothing is spent if any request is invalid. */
-  checkMany(requests: readonly Request[]): Decision[]
-  /**
-   * Waits its turn, first come first served among the `wait` calls for the key, and the delay of a
-   * leaky bucket. Resolves to a refusal at once when the known wait is too long.
-   */
-  wait(key: string, cost?: number, options?: WaitOptions): Promise<Decision>
-  /** Debits whatever remains, and may leave debt that has to refill first. */
-  charge(key: string, cost: number, options?: CallOptions): void
-  /** Undoes a recent spend, as far as there is something to undo; never makes more than fresh. */
-  refund(key: string, cost: number, options?: CallOptions): void
-  /** Refuses the key for a while, whatever its rules say; a later call replaces an earlier one. */
-  block(key: string, duration: Duration): void
-  unblock(key: string): void
-  /** Makes the key fresh and lifts its block. */
-  reset(key: string): void
-  /** Makes every key fresh and lifts every block. */
-  clear(): void
-  /** The keys that are blocked or not fresh. */
-  entries(): Iterable<Entry>
-  /** How many keys are blocked or not fresh. Looks at every key. */
-  size(): number
-  stats(): TableStats
-  /** Ends the limiter: those in line are rejected, and further calls throw `SLUICE_CLOSED`. */
-  close(): void
-  [Symbol.dispose](): void
-}
 
 /**
  * createLimiter makes a limiter from one rule, several, or a policy of tiers. Without a store it
@@ -228,11 +142,7 @@ export function createLimiter(
         costs.push(cost)
       }
       const nowUs = table.nowUs()
-      const decisions: Decision[] = []
-      for (let i = 0; i < keys.length; i += 1) {
-        if (i % BATCH === 0) table.expect(keys.slice(i, i + BATCH))
-        decisions.push(decide(sets[i], keys[i], costs[i], nowUs, true))
-      }
+      const decisions = keys.map((key, i) => decide(sets[i], key, costs[i], nowUs, true))
       if (onDecision) decisions.forEach((decision, i) => void report(decision, keys[i], costs[i]))
       return decisions
     },

@@ -1,3 +1,4 @@
+// Longer than our files are meant to be: a hash table is understood best in one piece.
 import { createFingerprint } from './fingerprint.ts'
 import type { Column } from './layout.ts'
 import { moveCells, type RowCare, type Rows, strideOf } from './rows.ts'
@@ -5,9 +6,6 @@ import { moveCells, type RowCare, type Rows, strideOf } from './rows.ts'
 /** Rows that a shard is meant for when all are taken: small enough to be copied unnoticed. */
 const SHARD_ROWS = 4_096
 const MOST_SHARDS = 65_536
-
-/** The most keys that `expect` hashes in advance. */
-const MOST_AHEAD = 64
 
 /** Rows looked at for the one nearest to fresh. */
 const LOOKED_AT = 5
@@ -48,10 +46,6 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   /** The slot at the cursor; after a `find` that failed, the empty one that ended it. */
   let slot = 0
   let lastKey = ''
-  /** Keys that were announced, and their fingerprints; `nextAhead` comes next. */
-  let ahead: readonly string[] = []
-  const aheadPrints = new Int32Array(2 * MOST_AHEAD)
-  let nextAhead = 0
 
   /** Uses the top 16 bits; a shard has at most 65,536 slots. */
   const homeOf = (low: number, count: number) => Math.imul(low >>> 16, count) >>> 16
@@ -115,34 +109,8 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   function readKey(key: string): void {
     // The same key again, as hot ones come: comparing is cheaper than hashing.
     if (key === lastKey) return
-    if (nextAhead < ahead.length && key === ahead[nextAhead]) {
-      print.low = aheadPrints[2 * nextAhead]
-      print.high = aheadPrints[2 * nextAhead + 1]
-      nextAhead += 1
-    } else {
-      print.read(key)
-    }
+    print.read(key)
     lastKey = key
-  }
-
-  /** Hashes all keys and touches their slots, so that the cache misses overlap. */
-  function expect(keys: readonly string[]): void {
-    nextAhead = 0
-    ahead = []
-    if (keys.length > MOST_AHEAD) return
-    let touched = 0
-    for (let i = 0; i < keys.length; i += 1) {
-      print.read(keys[i])
-      const { low, high } = print
-      const shard = (high >>> 4) & (shards - 1)
-      aheadPrints[2 * i] = low
-      aheadPrints[2 * i + 1] = high
-      touched ^= words[shard][2 * homeOf(low, slots[shard]) * width]
-    }
-    lastKey = ''
-    // Never true, but it keeps the reads from being dropped as useless.
-    if (touched === 0.5) return
-    ahead = keys
   }
 
   function freshAtUs(shard: number, at: number): number {
@@ -304,7 +272,6 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
       readKey(key)
       return locate(print.low, print.high)
     },
-    expect,
     insert(_key, start, tag, nowUs) {
       const at = takeSlot(nowUs)
       const { shard } = rows

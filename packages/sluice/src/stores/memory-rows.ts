@@ -104,7 +104,6 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
       point(found)
       return true
     },
-    expect() {},
     insert(key, start, tag, nowUs) {
       makeWay(nowUs)
       const at = free.pop() ?? keys.length

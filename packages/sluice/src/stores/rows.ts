@@ -23,8 +23,6 @@ export interface Rows {
 
   /** Moves the cursor to the key's row; false when it has none. */
   find(key: string): boolean
-  /** A hint that these keys are looked for next, in this order. */
-  expect(keys: readonly string[]): void
   /** Right after a `find` that failed: gives the key a row with these cells and this tag. */
   insert(key: string, start: Float64Array, tag: number, nowUs: number): void
   /** Gives the row at the cursor another tag. */

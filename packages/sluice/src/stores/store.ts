@@ -37,8 +37,6 @@ export interface Table<Set extends RuleSet = RuleSet> {
   nowUs(): number
   /** Makes a list of rules ready; states are found by rule name and algorithm. */
   use(rules: readonly Rule[]): Set
-  /** A hint that these keys are decided next, in this order: time to fetch their rows. */
-  expect(keys: readonly string[]): void
   /** Spends and answers true, or answers false. The fast path: no figures. */
   allow(set: Set, key: string, cost: number, nowUs: number): boolean
   /** Decides into `set.figures`; spends too if `spend` is set and nothing refuses. */

@@ -175,7 +175,6 @@ export function createTable(
   return {
     nowUs,
     use,
-    expect: rows.expect,
 
     allow(set, key, cost, nowUs) {
       if (blockedUs(key, nowUs) > 0) return false

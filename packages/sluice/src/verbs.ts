@@ -1,0 +1,87 @@
+import type { Clock } from './clock.ts'
+import type { Decision } from './decision.ts'
+import type { Duration } from './duration.ts'
+import type { Store, TableStats } from './stores/store.ts'
+
+export interface LimiterOptions {
+  /** Where states live. Default: a `memoryStore()` of its own. */
+  readonly store?: Store
+  /** Part of a state's identity: limiters that share a store need different names. */
+  readonly name?: string
+  /** For the default store; with a store of your own, give the clock to that. */
+  readonly clock?: Clock
+  /**
+   * Called with every decision of `allow`, `check`, `checkMany` and `wait`, after it was made. What
+   * it throws reaches the caller of the verb.
+   */
+  readonly onDecision?: (decision: Decision, key: string, cost: number) => void
+}
+
+/** CallOptions go with a single call. */
+export interface CallOptions {
+  /** The key's tier where it is known from elsewhere; only with a policy. */
+  readonly tier?: string
+}
+
+export interface WaitOptions extends CallOptions {
+  /** Gives up; the promise rejects with the signal's reason and nothing more is spent. */
+  readonly signal?: AbortSignal
+  /** Refused at once when the known wait is longer. Default 30,000; `'30s'` does as well. */
+  readonly maxWaitMs?: Duration
+  /** Calls that may be in line for this key, this one not counted. Default 1,000. */
+  readonly maxWaiting?: number
+}
+
+export interface Request extends CallOptions {
+  readonly key: string
+  /** Default 1. */
+  readonly cost?: number
+}
+
+/** Entry is a key that is not fresh, and what `peek` says of it. */
+export interface Entry {
+  readonly key: string
+  readonly decision: Decision
+}
+
+/**
+ * Limiter decides for any key whether it may go ahead now. Several rules are one decision: all
+ * take, or none does. A refusal changes nothing. Keys are strings of 1 to 1,024 UTF-16 units;
+ * costs are whole numbers up to 10,000,000; a cost above a rule's capacity throws, since no
+ * waiting could help.
+ */
+export interface Limiter {
+  readonly name: string
+  /** Decides and spends, answering yes or no: the fast path. Not for leaky buckets. */
+  allow(key: string, cost?: number, options?: CallOptions): boolean
+  /** Decides and spends. Cost 0 spends nothing and is refused only by a block or debt. */
+  check(key: string, cost?: number, options?: CallOptions): Decision
+  /** What `check` would answer, spending nothing; `remaining` and `resetAfterMs` as they stand. */
+  peek(key: string, cost?: number, options?: CallOptions): Decision
+  /** Independent decisions in order, at one instant. Nothing is spent if any request is invalid. */
+  checkMany(requests: readonly Request[]): Decision[]
+  /**
+   * Waits its turn, first come first served among the `wait` calls for the key, and the delay of a
+   * leaky bucket. Resolves to a refusal at once when the known wait is too long.
+   */
+  wait(key: string, cost?: number, options?: WaitOptions): Promise<Decision>
+  /** Debits whatever remains, and may leave debt that has to refill first. */
+  charge(key: string, cost: number, options?: CallOptions): void
+  /** Undoes a recent spend, as far as there is something to undo; never makes more than fresh. */
+  refund(key: string, cost: number, options?: CallOptions): void
+  /** Refuses the key for a while, whatever its rules say; a later call replaces an earlier one. */
+  block(key: string, duration: Duration): void
+  unblock(key: string): void
+  /** Makes the key fresh and lifts its block. */
+  reset(key: string): void
+  /** Makes every key fresh and lifts every block. */
+  clear(): void
+  /** The keys that are blocked or not fresh. */
+  entries(): Iterable<Entry>
+  /** How many keys are blocked or not fresh. Looks at every key. */
+  size(): number
+  stats(): TableStats
+  /** Ends the limiter: those in line are rejected, and further calls throw `SLUICE_CLOSED`. */
+  close(): void
+  [Symbol.dispose](): void
+}
