@@ -101,6 +101,7 @@ describe('the tables of the benchmark', () => {
     [123.4, '123'],
     [12_345.6, '12,346'],
     [0, '0.00'],
+    [-0.001, '0.00'],
   ])('show %d as %s', (value, text) => expect(numberText(value)).toBe(text))
 })
 

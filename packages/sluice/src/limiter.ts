@@ -69,7 +69,7 @@ export function createLimiter(
   function begin(key: string, cost: number, options: CallOptions | undefined): RuleSet {
     checkOpen()
     checkKey(key)
-    checkCost(cost)
+    if (cost !== 1) checkCost(cost)
     if (options !== undefined) checkOptions('options of a call', options, CALL_OPTIONS)
     return setOf(key, options)
   }

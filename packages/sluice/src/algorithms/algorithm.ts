@@ -25,6 +25,8 @@ export interface Algorithm {
   cells(rule: Rule): number
   /** Microseconds until `cost`, at most the rule's capacity, would pass; 0 when it passes now. */
   waitUs(cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number): number
+  /** Both in one, for the fast path: spends if `cost` passes, and answers like `waitUs`. */
+  take(cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number): number
   /** Debits `cost`, at least 1, whether it fits or leaves debt. */
   spend(cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number): void
   /** Undoes a recent spend, as far as there is something to undo. */
@@ -67,13 +69,22 @@ export interface Algorithm {
   grow(cells: Float64Array, rule: Rule, nowUs: number): Float64Array
 }
 
-type Optional = 'delays' | 'grows' | 'refund' | 'delayUs' | 'carry' | 'begin' | 'lineUs' | 'grow'
+type Optional =
+  | 'take'
+  | 'delays'
+  | 'grows'
+  | 'refund'
+  | 'delayUs'
+  | 'carry'
+  | 'begin'
+  | 'lineUs'
+  | 'grow'
 
 /** What an algorithm must bring. */
 const required = ['cells', 'waitUs', 'spend', 'remaining', 'freshAtUs', 'merge'] as const
 
 /**
- * defineAlgorithm completes an algorithm. Left out, `refund` does nothing, `carry` keeps the cells
+ * defineAlgorithm completes an algorithm. Left out, `take` is made of `waitUs` and `spend`, `refund` does nothing, `carry` keeps the cells
  * as they are, the state has a fixed number of cells, nothing is delayed, and of those in line only
  * the wait of the cost itself is known.
  */
@@ -100,6 +111,7 @@ export function defineAlgorithm(
     grows: given.grows ?? false,
     cells: given.cells,
     waitUs: given.waitUs,
+    take: given.take ?? takeBy(given),
     spend: given.spend,
     refund: given.refund ?? (() => {}),
     remaining: given.remaining,
@@ -111,4 +123,12 @@ export function defineAlgorithm(
     lineUs: given.lineUs ?? ((_rule, waitUs) => waitUs),
     grow: given.grow ?? ((cells) => cells),
   })
+}
+
+function takeBy({ waitUs, spend }: Pick<Algorithm, 'waitUs' | 'spend'>): Algorithm['take'] {
+  return (cells, at, rule, cost, nowUs) => {
+    const wait = waitUs(cells, at, rule, cost, nowUs)
+    if (wait === 0 && cost > 0) spend(cells, at, rule, cost, nowUs)
+    return wait
+  }
 }

@@ -2,6 +2,8 @@ import { CENTURY_US } from '../duration.ts'
 import type { Rule } from '../rule.ts'
 import type { Algorithm } from './algorithm.ts'
 
+type FreshTime = Omit<Algorithm, 'name' | 'delays' | 'grows' | 'delayUs' | 'begin' | 'grow'>
+
 /**
  * freshTime is the arithmetic that token bucket, GCRA and leaky bucket share: the whole state is
  * the instant at which the bucket will be fresh (full, or drained), and each unit moves it one gap
@@ -11,7 +13,7 @@ import type { Algorithm } from './algorithm.ts'
  * Cells: whole microseconds, then, only when the gap is not whole, the numerator of a fraction
  * over `gapParts`. So every rate is exact and nothing drifts.
  */
-export const freshTime = {
+export const freshTime: FreshTime = {
   cells: (rule) => (rule.gapParts === 1 ? 1 : 2),
 
   waitUs(cells, at, rule, cost, nowUs) {
@@ -22,6 +24,20 @@ export const freshTime = {
     const carried = Math.floor(parts / rule.gapParts)
     const wait = ahead + carried + (parts > carried * rule.gapParts ? 1 : 0)
     return wait > 0 ? wait : 0
+  },
+
+  take(cells, at, rule, cost, nowUs) {
+    if (rule.gapParts === 1) {
+      const freshUs = cells[at]
+      const sum = (freshUs > nowUs ? freshUs : nowUs) + cost * rule.gapUs
+      const wait = sum - nowUs - rule.fullUs
+      if (wait > 0) return wait
+      if (cost > 0) cells[at] = sum
+      return 0
+    }
+    const wait = freshTime.waitUs(cells, at, rule, cost, nowUs)
+    if (wait === 0 && cost > 0) freshTime.spend(cells, at, rule, cost, nowUs)
+    return wait
   },
 
   spend(cells, at, rule, cost, nowUs) {
@@ -100,7 +116,7 @@ export const freshTime = {
     }
     if (earlier) cells[at] = other[otherAt]
   },
-} satisfies Partial<Algorithm>
+}
 
 /** lineEndUs is when `units` more would be paid off, in microseconds from now; never too late. */
 export function lineEndUs(rule: Rule, resetUs: number, units: number): number {

@@ -8,7 +8,7 @@ const SHARD_ROWS = 4_096
 const MOST_SHARDS = 65_536
 
 /** Rows looked at for the one nearest to fresh. */
-const LOOKED_AT = 5
+const LOOKED_AT = 4
 
 /** A shard of up to so many slots keeps rows that have become fresh: they may well come back. */
 const KEPT_SLOTS = 256

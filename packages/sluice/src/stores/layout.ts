@@ -19,6 +19,8 @@ export interface LaidRules extends RuleSet {
   readonly columns: Int32Array
   /** Offset of each rule's cells within a row. */
   readonly at: Int32Array
+  /** The one rule, where there is just one and its state is no list: the fast path. */
+  readonly only: Rule | undefined
   /** Whether no rule keeps state. */
   readonly stateless: boolean
   /** The tag of a row that was only ever used with these rules. */
@@ -134,6 +136,7 @@ export function createLayout(): Layout {
         figures: newFigures(rules.length),
         columns: new Int32Array(rules.length),
         at: new Int32Array(rules.length),
+        only: rules.length === 1 && !rules[0].algorithm.grows ? rules[0] : undefined,
         stateless: rules.every((rule) => rule.algorithm.cells(rule) === 0),
         tag: 0,
       }

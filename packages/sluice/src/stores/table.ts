@@ -4,7 +4,16 @@ import { createBlocks } from './blocks.ts'
 import { createFloor, type Floor } from './floor.ts'
 import { type Column, createLayout, type LaidRules, ruleIn } from './layout.ts'
 import { createLists } from './lists.ts'
-import { growList, readRest, readWaits, refundRow, spendRow, stateOf, waitOf } from './row.ts'
+import {
+  growList,
+  readRest,
+  readWaits,
+  refundRow,
+  spendRow,
+  stateOf,
+  takeOnly,
+  waitOf,
+} from './row.ts'
 import type { RowCare, Rows } from './rows.ts'
 import type { Table } from './store.ts'
 
@@ -90,7 +99,6 @@ export function createTable(
     nowUs: number,
   ): number {
     if (layout.fits(tag, set)) return tag
-    const floor = raisedFloor(nowUs)
     const written = layout.written(tag)
     for (let i = 0; i < set.rules.length; i += 1) {
       const rule = set.rules[i]
@@ -100,11 +108,13 @@ export function createTable(
       const before = ruleIn(written, column)
       if (before) {
         rule.algorithm.carry(stateOf(rule, cells, at, lists), at, before, rule, nowUs)
-      } else if (floor) {
-        if (rule.algorithm.grows) growList(rule, cells, at, lists, nowUs)
-        const state = stateOf(rule, cells, at, lists)
-        if (floor.apply(column, layout.columns[column], rule, state, at, nowUs)) onFloor = true
+        continue
       }
+      const floor = raisedFloor(nowUs)
+      if (!floor) continue
+      if (rule.algorithm.grows) growList(rule, cells, at, lists, nowUs)
+      const state = stateOf(rule, cells, at, lists)
+      if (floor.apply(column, layout.columns[column], rule, state, at, nowUs)) onFloor = true
     }
     return tag === 0 ? set.tag : layout.tagAfter(tag, set)
   }
@@ -125,7 +135,7 @@ export function createTable(
   /** Prepares `start` for a key that has no row. */
   function prepareStart(set: LaidRules, nowUs: number): void {
     emptyStart()
-    if (floors[rows.shard] && raisedFloor(nowUs)) adopt(set, start, 0, 0, nowUs)
+    if (floors[rows.shard] !== undefined) adopt(set, start, 0, 0, nowUs)
   }
 
   function emptyStart(): void {
@@ -179,6 +189,10 @@ export function createTable(
     allow(set, key, cost, nowUs) {
       if (blockedUs(key, nowUs) > 0) return false
       if (find(set, key, nowUs)) {
+        const { only } = set
+        if (only !== undefined) {
+          return only.algorithm.take(rows.cells, rows.base + set.at[0], only, cost, nowUs) === 0
+        }
         if (waitOf(set, rows.cells, rows.base, lists, cost, nowUs) > 0) return false
         if (cost === 0) return true
       } else {
@@ -205,6 +219,10 @@ export function createTable(
         adoptRow(set, nowUs)
         cells = rows.cells
         base = rows.base
+        if (set.only !== undefined && spend && !set.delays && figures.blockedUs === 0) {
+          takeOnly(set, set.only, cells, base + set.at[0], cost, nowUs)
+          return
+        }
       }
       const passes = readWaits(set, cells, base, lists, cost, nowUs) === 0
       if (spend && passes && figures.blockedUs === 0 && cost > 0 && !set.stateless) {

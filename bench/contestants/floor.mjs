@@ -1,0 +1,11 @@
+/**
+ * make counts in a Map and admits everything: the least that any limiter on a Map has to do.
+ * @type {import('../lib/adapter.mjs').Make}
+ */
+export function make() {
+  const counts = new Map()
+  return (key) => {
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+    return true
+  }
+}

@@ -1,0 +1,7 @@
+/**
+ * make looks at the last character, so that the key has to be built, and keeps nothing.
+ * @type {import('../lib/adapter.mjs').Make}
+ */
+export function make() {
+  return (key) => key.charCodeAt(key.length - 1) > 0
+}

@@ -1,0 +1,52 @@
+// @ts-check
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { availableParallelism, cpus, totalmem } from 'node:os'
+
+/**
+ * @typedef {object} Machine
+ * @property {string} node
+ * @property {string} v8
+ * @property {string} platform
+ * @property {string} arch
+ * @property {string} cpu model
+ * @property {number} cores
+ * @property {number} memoryGb
+ */
+
+/**
+ * describeMachine says what the figures were measured on.
+ * @returns {Machine}
+ */
+export function describeMachine() {
+  return {
+    node: process.versions.node,
+    v8: process.versions.v8,
+    platform: process.platform,
+    arch: process.arch,
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: availableParallelism(),
+    memoryGb: Math.round(totalmem() / 2 ** 30),
+  }
+}
+
+/**
+ * readVersions gives the versions of Sluice, with its commit where git knows it, and of the peers
+ * that are installed in `bench/`.
+ * @param {URL} bench its folder
+ * @param {readonly string[]} packages
+ * @returns {Record<string, string>}
+ */
+export function readVersions(bench, packages) {
+  const version = (/** @type {string} */ path) =>
+    JSON.parse(readFileSync(new URL(path, bench), 'utf8')).version
+  const commit = spawnSync('git', ['describe', '--always', '--dirty'], {
+    cwd: bench,
+    encoding: 'utf8',
+  })
+  const at = commit.status === 0 ? ` (${commit.stdout.trim()})` : ''
+  return Object.fromEntries([
+    ['sluice', version('../packages/sluice/package.json') + at],
+    ...packages.map((name) => [name, version(`node_modules/${name}/package.json`)]),
+  ])
+}
