@@ -73,13 +73,12 @@ export const freshTime: FreshTime = {
     const rest = parts < 0 ? parts + rule.gapParts : parts
     if (parts < 0) left -= 1
     if (left < 0) return 0
-    // The quotient of doubles may be one off; the comparison is exact.
-    let units = Math.floor(
+    // At most 10,000,001 units, so the quotient of doubles is at most one off; fits() is exact.
+    const units = Math.floor(
       (left + rest / rule.gapParts) / (rule.gapUs + rule.gapRest / rule.gapParts),
     )
-    while (fits(units + 1, left, rest, rule)) units += 1
-    while (!fits(units, left, rest, rule)) units -= 1
-    return units
+    if (fits(units + 1, left, rest, rule)) return units + 1
+    return fits(units, left, rest, rule) ? units : units - 1
   },
 
   freshAtUs(cells, at, rule) {
