@@ -12,7 +12,7 @@ ${commands.map(({ name, summary }) => `  ${name.padEnd(12)}${summary}`).join('\n
 
 Options:
   -h, --help    print this help, or the help of a command: sluice COMMAND --help
-  --version     print the version
+  -v, --version print the version
 
 Examples:
   sluice replay requests.txt
@@ -36,9 +36,12 @@ const io: Io = {
 async function run(argv: readonly string[]): Promise<void> {
   const found = argv.findIndex((argument) => !argument.startsWith('-'))
   const at = found === -1 ? argv.length : found
-  const options = { help: { type: 'boolean', short: 'h' }, version: { type: 'boolean' } } as const
+  const options = {
+    help: { type: 'boolean', short: 'h' },
+    version: { type: 'boolean', short: 'v' },
+  } as const
   const { values } = readArguments(argv.slice(0, at), options, 'sluice --help')
-  if (values.help) return io.write(help)
+  if (values.help || argv[at] === 'help') return io.write(help)
   if (values.version) return io.write(`${version()}\n`)
   if (at === argv.length) {
     throw new SluiceError('SLUICE_OPTION', 'a command is missing. Run sluice --help for the list.')

@@ -102,7 +102,8 @@ function createAnswers(lines: LineCursor): Answers {
 }
 
 function headerFigure(lines: LineCursor, name: string): bigint {
-  const word = lines.word()
+  // Editors put a byte order mark in front of the first figure.
+  const word = lines.word().replace(/^\xef\xbb\xbf/, '')
   const figure = INTEGER.test(word) ? BigInt(word) : -1n
   if (figure >= 0n) return figure
   throw malformed(

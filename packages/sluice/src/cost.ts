@@ -9,5 +9,8 @@ export function checkCost(cost: unknown): asserts cost is number {
   if (typeof cost === 'number' && cost >= 0 && cost <= MOST_UNITS && Math.floor(cost) === cost) {
     return
   }
-  checkWhole('cost', cost, 0, MOST_UNITS, 'SLUICE_COST')
+  let remedy = ''
+  if (typeof cost === 'object') remedy = 'Options are the third argument.'
+  else if (typeof cost === 'number' && cost < 0) remedy = 'To give units back, call refund().'
+  checkWhole('cost', cost, 0, MOST_UNITS, 'SLUICE_COST', remedy)
 }

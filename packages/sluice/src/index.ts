@@ -24,6 +24,6 @@ export type {
   Entry,
   Limiter,
   LimiterOptions,
-  Request,
+  LimitRequest,
   WaitOptions,
 } from './verbs.ts'

@@ -9,8 +9,16 @@ export function checkKey(key: unknown): asserts key is string {
   throw new SluiceError(
     'SLUICE_KEY',
     `a key must be a string of 1 to ${LONGEST_KEY} UTF-16 units, got ${shown(key)}. ` +
-      'Hash a longer identity first; join several parts with compositeKey().',
+      keyHint(key),
   )
+}
+
+function keyHint(key: unknown): string {
+  if (typeof key === 'string' && key.length > 0) return 'Hash a longer identity first.'
+  if (typeof key === 'number' || typeof key === 'bigint')
+    return 'Turn it into a string: String(id).'
+  if (shown(key) === 'an array') return 'Join parts with compositeKey().'
+  return "Decide what a client without a key is called, such as 'anonymous'."
 }
 
 /**

@@ -223,6 +223,19 @@ describe('a limiter', () => {
     expect(limiter.size()).toBe(0)
   })
 
+  it.each([
+    [() => createLimiter(three, fixedWindow({ limit: 1, per: '1s' }) as never), /one array/],
+    [() => createLimiter(three, memoryStore() as never), /\{ store \}/],
+    [() => made().limiter.check('a', { tier: 'pro' } as never), /third argument/],
+    [() => made().limiter.check('a', -1), /refund\(\)/],
+    [() => made().limiter.check(undefined as never), /'anonymous'/],
+    [() => made().limiter.check(42 as never), /String\(id\)/],
+    [() => made().limiter.checkMany([{ key: 'a' }, { key: 'b', cost: -1 }]), /request 1: cost/],
+    [() => made().limiter.checkMany(['a'] as never), /request 0: /],
+  ])('teaches what was meant, case %#', (mistake, lesson) => {
+    expect(mistake).toThrow(lesson)
+  })
+
   it('leaves its name free when it cannot be made', () => {
     const store = memoryStore()
     expect(() => createLimiter([three, three], { store })).toThrow(

@@ -3,12 +3,20 @@ import { type Decision, decisionOf } from './decision.ts'
 import { CENTURY_MS, durationUs } from './duration.ts'
 import { SluiceError, shown } from './errors.ts'
 import { checkKey } from './key.ts'
+import {
+  checkedCapacity,
+  checkShape,
+  checkSignal,
+  delays,
+  knownWaitUs,
+  ofRequest,
+  storeOf,
+} from './limiter-checks.ts'
 import { checkFunction, checkOptions, checkWhole } from './options.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
 import { checkName, type Rule } from './rule.ts'
-import { memoryStore } from './stores/memory.ts'
-import type { RuleSet, Store } from './stores/store.ts'
-import type { CallOptions, Limiter, LimiterOptions, Request } from './verbs.ts'
+import type { RuleSet } from './stores/store.ts'
+import type { CallOptions, Limiter, LimiterOptions, LimitRequest } from './verbs.ts'
 import { createWaitQueue } from './wait-queue.ts'
 
 const CALL_OPTIONS = ['tier']
@@ -23,6 +31,7 @@ export function createLimiter(
   rules: Rule | readonly Rule[] | Policy,
   options: LimiterOptions = {},
 ): Limiter {
+  checkShape(options)
   checkOptions('createLimiter', options, ['store', 'name', 'clock', 'onDecision'])
   const { name = 'default', onDecision } = options
   checkName('createLimiter: name', name)
@@ -93,7 +102,7 @@ export function createLimiter(
   function listedSet(key: string): RuleSet {
     if (!policy || policy.knows(key)) return setOf(key, undefined)
     const rules = table.rulesOf(key)
-    return rules.length > 0 ? table.use(rules) : setFor(policy.ruleLists[0])
+    return rules.length > 0 ? table.use(rules) : setOf(key, { tier: policy.shownTier })
   }
 
   function close(): void {
@@ -134,12 +143,16 @@ export function createLimiter(
       const keys: string[] = []
       const costs: number[] = []
       const sets: RuleSet[] = []
-      for (const request of requests as readonly Request[]) {
-        checkOptions('checkMany', request, REQUEST_OPTIONS)
-        const { key, cost = 1, tier } = request
-        sets.push(beginDecision(key, cost, tier === undefined ? undefined : { tier }))
-        keys.push(key)
-        costs.push(cost)
+      for (const request of requests as readonly LimitRequest[]) {
+        try {
+          checkOptions('a request', request, REQUEST_OPTIONS)
+          const { key, cost = 1, tier } = request
+          sets.push(beginDecision(key, cost, tier === undefined ? undefined : { tier }))
+          keys.push(key)
+          costs.push(cost)
+        } catch (error) {
+          throw ofRequest(keys.length, error)
+        }
       }
       const nowUs = table.nowUs()
       const decisions = keys.map((key, i) => decide(sets[i], key, costs[i], nowUs, true))
@@ -165,13 +178,12 @@ export function createLimiter(
         maxWaiting,
         signal,
         check: () => look(true),
-        knownWaitUs: (ahead) => knownWaitUs(look(false), setOf(key, call).rules, ahead, cost),
-        refusal: (waitUs) => ({
-          ...look(false),
-          allowed: false,
-          retryAfterMs: waitUs / 1_000,
-          delayMs: 0,
-        }),
+        outlook(ahead) {
+          const seen = look(false)
+          const waitUs = knownWaitUs(seen, setOf(key, call).rules, ahead, cost)
+          const refusal = { allowed: false, retryAfterMs: waitUs / 1_000, delayMs: 0 }
+          return { waitUs, refusal: { ...seen, ...refusal } }
+        },
       })
       return report(decision, key, cost)
     },
@@ -228,69 +240,4 @@ export function createLimiter(
     close,
     [Symbol.dispose]: close,
   }
-}
-
-/** The least microseconds until `cost` passes, or its slot comes, with `ahead` units before it. */
-function knownWaitUs(
-  { allowed, retryAfterMs, delayMs, rules: each }: Decision,
-  rules: readonly Rule[],
-  ahead: number,
-  cost: number,
-): number {
-  let known = Math.round((allowed ? delayMs : retryAfterMs) * 1_000)
-  for (let i = 0; i < rules.length; i += 1) {
-    const rule = rules[i]
-    const waitUs = Math.round(each[i].retryAfterMs * 1_000)
-    const resetUs = Math.round(each[i].resetAfterMs * 1_000)
-    const { remaining } = each[i]
-    const line = rule.algorithm.lineUs(rule, waitUs, resetUs, remaining, ahead, cost)
-    if (line > known) known = line
-  }
-  return known
-}
-
-function checkSignal(signal: unknown): void {
-  if (signal === undefined || signal instanceof AbortSignal) return
-  throw new SluiceError(
-    'SLUICE_OPTION',
-    `wait: signal must be an AbortSignal, got ${shown(signal)}.`,
-  )
-}
-
-/** checkedCapacity gives the rules back, unless one could never admit the cost. */
-function checkedCapacity(set: RuleSet, cost: number): RuleSet {
-  if (cost <= set.capacity) return set
-  throw exceeds(set, cost)
-}
-
-function storeOf({ store, clock }: LimiterOptions): Store {
-  if (store === undefined) return memoryStore({ clock })
-  if (clock !== undefined) {
-    throw new SluiceError(
-      'SLUICE_OPTION',
-      'createLimiter: a clock belongs to its store: memoryStore({ clock }).',
-    )
-  }
-  if (typeof store?.open === 'function') return store
-  throw new SluiceError(
-    'SLUICE_OPTION',
-    `createLimiter: store must be a store such as memoryStore(), got ${shown(store)}.`,
-  )
-}
-
-function exceeds(set: RuleSet, cost: number): SluiceError {
-  const rule = set.rules.find(({ capacity }) => capacity < cost)!
-  return new SluiceError(
-    'SLUICE_COST_EXCEEDS_CAPACITY',
-    `a cost of ${cost} can never pass rule "${rule.name}", whose capacity is ${rule.capacity}. ` +
-      'Split the work, or raise the limit, burst or queue.',
-  )
-}
-
-function delays(): SluiceError {
-  return new SluiceError(
-    'SLUICE_ALLOW_DELAYS',
-    'allow() would hide the delay of a leaky bucket. Use check() and hold the request for ' +
-      'delayMs, or wait().',
-  )
 }

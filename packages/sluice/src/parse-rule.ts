@@ -54,7 +54,13 @@ export function parseRule(text: string): Rule {
     if (word in options) fail(text, `\`${word}\` is given twice`)
     options[word] = word === 'burst' || word === 'queue' ? whole(text, word, words[i]) : words[i]
   }
-  return factories[algorithm ?? 'token-bucket'](options as never)
+  try {
+    return factories[algorithm ?? 'token-bucket'](options as never)
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error
+    const message = `cannot read the rule ${shown(text)}: ${error.message}`
+    throw new SluiceError(error.code, message, { cause: error })
+  }
 }
 
 function whole(text: string, word: string, value: string): number {

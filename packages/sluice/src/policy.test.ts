@@ -200,6 +200,19 @@ describe('a policy', () => {
     expect(limiter.size()).toBe(0)
   })
 
+  it('lists a key under the tier it was last used with, before the default', () => {
+    const limiter = createLimiter(createPolicy({ tiers, defaultTier: 'free' }), {
+      clock: manualClock(),
+    })
+    limiter.check('a', 30, { tier: 'pro' })
+    expect([...limiter.entries()][0].decision).toMatchObject({ allowed: true, remaining: 70 })
+  })
+
+  it('says what to do about an asynchronous tierOf', () => {
+    const policy = createPolicy({ tiers, tierOf: (async () => 'free') as never })
+    expect(() => createLimiter(policy).check('a')).toThrow(/must answer at once/)
+  })
+
   it('refuses tiers it does not have, and keys without one', () => {
     const policy = createPolicy({ tiers, tierOf: () => 'platinum' })
     const limiter = createLimiter(policy)

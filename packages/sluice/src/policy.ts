@@ -28,8 +28,10 @@ export interface Policy {
   readonly ruleLists: readonly (readonly Rule[])[]
   /** The rules for a key: its override, else those of `tier`, else those of its own tier. */
   rulesFor(key: string, tier?: string): readonly Rule[]
-  /** Whether the key has an override or a tier of its own. */
+  /** Whether the key has an override, or a tier that is not just the default. */
   knows(key: string): boolean
+  /** The tier under which to show a key of which nothing is known: the default, else the first. */
+  readonly shownTier: string
   /** The tier of a key: what `setTier` said, else `tierOf`, else the default. */
   tierOf(key: string): string
   /** Assigns a key to a tier; `undefined` takes the assignment back. */
@@ -63,6 +65,13 @@ export function createPolicy(options: PolicyOptions): Policy {
   function rulesOf(tier: string): readonly Rule[] {
     const found = tiers.get(tier)
     if (found) return found
+    if (typeof tier !== 'string') {
+      throw new SluiceError(
+        'SLUICE_TIER_UNKNOWN',
+        `tierOf must answer at once with the name of a tier, got ${shown(tier)}. Look the tier up ` +
+          'first and pass it: check(key, cost, { tier }).',
+      )
+    }
     throw new SluiceError(
       'SLUICE_TIER_UNKNOWN',
       `there is no tier ${shown(tier)}. The policy has ${[...tiers.keys()].join(', ') || 'none'}.`,
@@ -70,11 +79,11 @@ export function createPolicy(options: PolicyOptions): Policy {
   }
 
   function ownTier(key: string): string | undefined {
-    return assigned.get(key) ?? tierOf?.(key) ?? defaultTier
+    return assigned.get(key) ?? tierOf?.(key)
   }
 
   function tierFor(key: string): string {
-    const tier = ownTier(key)
+    const tier = ownTier(key) ?? defaultTier
     if (tier !== undefined) return tier
     throw new SluiceError(
       'SLUICE_TIER_UNKNOWN',
@@ -97,6 +106,7 @@ export function createPolicy(options: PolicyOptions): Policy {
       }
       return rulesOf(tier ?? tierFor(key))
     },
+    shownTier: defaultTier ?? [...tiers.keys()][0],
     knows: (key) => overrides.has(key) || ownTier(key) !== undefined,
     tierOf: tierFor,
     setTier(key, tier) {

@@ -63,6 +63,13 @@ export function defineRule(
     extra = [],
   }: { capacity?: number; aligned?: boolean; extra?: readonly string[] } = {},
 ): Rule {
+  if (typeof algorithm?.waitUs !== 'function') {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `defineRule: the first argument must be an algorithm, got ${shown(algorithm)}. ` +
+        'Make one with defineAlgorithm().',
+    )
+  }
   const where = `${algorithm.name} rule`
   checkOptions(where, options, ['limit', 'per', 'name', ...extra])
   const { limit, per, name = algorithm.name } = options

@@ -32,7 +32,8 @@ export interface WaitOptions extends CallOptions {
   readonly maxWaiting?: number
 }
 
-export interface Request extends CallOptions {
+/** LimitRequest is one of the requests of `checkMany`. */
+export interface LimitRequest extends CallOptions {
   readonly key: string
   /** Default 1. */
   readonly cost?: number
@@ -59,15 +60,19 @@ export interface Limiter {
   /** What `check` would answer, spending nothing; `remaining` and `resetAfterMs` as they stand. */
   peek(key: string, cost?: number, options?: CallOptions): Decision
   /** Independent decisions in order, at one instant. Nothing is spent if any request is invalid. */
-  checkMany(requests: readonly Request[]): Decision[]
+  checkMany(requests: readonly LimitRequest[]): Decision[]
   /**
    * Waits its turn, first come first served among the `wait` calls for the key, and the delay of a
-   * leaky bucket. Resolves to a refusal at once when the known wait is too long.
+   * leaky bucket, so `delayMs` of the answer is 0. Resolves to a refusal at once when the known wait
+   * is too long.
    */
   wait(key: string, cost?: number, options?: WaitOptions): Promise<Decision>
-  /** Debits whatever remains, and may leave debt that has to refill first. */
+  /** Debits `cost` even if it does not fit; the debt has to refill first. */
   charge(key: string, cost: number, options?: CallOptions): void
-  /** Undoes a recent spend, as far as there is something to undo; never makes more than fresh. */
+  /**
+   * Undoes a recent spend, as far as there is something to undo; never makes more than fresh. No
+   * effect on leaky buckets: their slots stay given out.
+   */
   refund(key: string, cost: number, options?: CallOptions): void
   /** Refuses the key for a while, whatever its rules say; a later call replaces an earlier one. */
   block(key: string, duration: Duration): void

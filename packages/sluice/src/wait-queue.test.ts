@@ -124,6 +124,22 @@ describe('wait', () => {
     expect(passed).toEqual([0, 1, 2, 3])
   })
 
+  it('leaves no delay to a caller who has waited it out', async () => {
+    const { limiter, clock } = made(leakyBucket({ limit: 1, per: '1s' }))
+    limiter.check('a')
+    const held = limiter.wait('a')
+    await advance(clock, 1_000)
+    const { allowed, delayMs, rules } = await held
+    expect([allowed, delayMs, rules[0].delayMs]).toEqual([true, 0, 0])
+  })
+
+  it('tells a refusal from one look at the clock', async () => {
+    const limiter = createLimiter(tokenBucket({ limit: 2, per: '1s', burst: 1 }))
+    limiter.check('a')
+    const { retryAfterMs, resetAfterMs, rules } = await limiter.wait('a', 1, { maxWaitMs: 5 })
+    expect([retryAfterMs, rules[0].retryAfterMs]).toEqual([resetAfterMs, resetAfterMs])
+  })
+
   it('takes no slot in a leaky bucket that is too far away', async () => {
     const { limiter } = made(leakyBucket({ limit: 1, per: '1s', queue: 5 }))
     limiter.check('a', 3)

@@ -10,10 +10,14 @@ export interface Waiter {
   readonly signal: AbortSignal | undefined
   /** Decides and spends. */
   check(): Decision
-  /** The least this caller must wait, in microseconds, with `ahead` units in line before it. */
-  knownWaitUs(ahead: number): number
-  /** The answer to a caller who would have to wait that long. */
-  refusal(waitUs: number): Decision
+  /** What it has to expect with `ahead` units in line before it, from one look. */
+  outlook(ahead: number): Outlook
+}
+
+/** Outlook is the least wait that is known, and the answer to whom that is too long. */
+export interface Outlook {
+  readonly waitUs: number
+  readonly refusal: Decision
 }
 
 interface Place extends Waiter {
@@ -52,13 +56,13 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
   async function join(key: string, waiter: Waiter): Promise<Decision> {
     const line = lines.get(key)
     const waiting = line?.places.length ?? 0
-    const waitUs = waiter.knownWaitUs(line?.units ?? 0)
-    if (waitUs > waiter.maxWaitUs) return waiter.refusal(waitUs)
+    const { waitUs, refusal } = waiter.outlook(line?.units ?? 0)
+    if (waitUs > waiter.maxWaitUs) return refusal
     if (waiting === 0) {
       const decision = waiter.check()
       if (decision.allowed) return held(decision, waiter.signal)
     }
-    if (waiting >= waiter.maxWaiting) return waiter.refusal(waitUs)
+    if (waiting >= waiter.maxWaiting) return refusal
     return stand(key, line, waiter)
   }
 
@@ -112,9 +116,9 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
   function serveHead(line: Line, now: number): number {
     const head = line.places[0]
     try {
-      const waitUs = head.knownWaitUs(0)
+      const { waitUs, refusal } = head.outlook(0)
       const inTime = waitUs === 0 || now + waitUs <= head.deadlineUs
-      const decision = inTime ? head.check() : head.refusal(waitUs)
+      const decision = inTime ? head.check() : refusal
       if (inTime && !decision.allowed) return Math.round(decision.retryAfterMs * 1_000)
       head.resolve(decision)
     } catch (error) {
@@ -130,7 +134,7 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
     for (const place of line.places.filter((one) => one !== head && one.deadlineUs <= now)) {
       leave(line, place)
       try {
-        place.resolve(place.refusal(place.knownWaitUs(head.cost)))
+        place.resolve(place.outlook(head.cost).refusal)
       } catch (error) {
         place.reject(error)
       }
@@ -162,7 +166,7 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
     line.units = 0
   }
 
-  /** Holds an admitted call until its slot in a leaky bucket. */
+  /** Holds an admitted call until its slot in a leaky bucket; no delay is left then. */
   async function held(decision: Decision, signal: AbortSignal | undefined): Promise<Decision> {
     if (decision.delayMs === 0) return decision
     const hold = new AbortController()
@@ -175,7 +179,8 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
       done()
       holds.delete(end)
     }
-    return decision
+    const rules = decision.rules.map((rule) => ({ ...rule, delayMs: 0 }))
+    return { ...decision, delayMs: 0, rules }
   }
 
   return {

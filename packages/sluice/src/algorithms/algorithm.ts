@@ -1,4 +1,5 @@
 import { SluiceError, shown } from '../errors.ts'
+import { checkOptions } from '../options.ts'
 import type { Rule } from '../rule.ts'
 
 /**
@@ -80,8 +81,19 @@ type Optional =
   | 'lineUs'
   | 'grow'
 
-/** What an algorithm must bring. */
+/** What an algorithm must bring, and what it may. */
 const required = ['cells', 'waitUs', 'spend', 'remaining', 'freshAtUs', 'merge'] as const
+const optional = [
+  'delays',
+  'grows',
+  'take',
+  'refund',
+  'delayUs',
+  'carry',
+  'begin',
+  'lineUs',
+  'grow',
+]
 
 /**
  * defineAlgorithm completes an algorithm. Left out, `take` is made of `waitUs` and `spend`, `refund` does nothing, `carry` keeps the cells
@@ -91,10 +103,11 @@ const required = ['cells', 'waitUs', 'spend', 'remaining', 'freshAtUs', 'merge']
 export function defineAlgorithm(
   given: Omit<Algorithm, Optional> & Partial<Pick<Algorithm, Optional>>,
 ): Algorithm {
-  if (typeof given?.name !== 'string' || !/^[a-z][a-z0-9-]{0,63}$/.test(given.name)) {
+  checkOptions('defineAlgorithm', given, ['name', ...required, ...optional])
+  if (typeof given.name !== 'string' || !/^[a-z][a-z0-9-]{0,63}$/.test(given.name)) {
     throw new SluiceError(
       'SLUICE_OPTION',
-      `defineAlgorithm: name must be kebab-case, such as 'token-bucket', got ${shown(given?.name)}.`,
+      `defineAlgorithm: name must be kebab-case, such as 'token-bucket', got ${shown(given.name)}.`,
     )
   }
   for (const name of required) {

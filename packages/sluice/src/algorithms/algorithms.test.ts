@@ -167,6 +167,8 @@ describe('an algorithm of the user', () => {
     expect(() => defineAlgorithm({} as never)).toThrow(bad)
     expect(() => defineAlgorithm({ name: 'half', cells: () => 1 } as never)).toThrow(bad)
     const { algorithm } = tokenBucket({ limit: 1, per: '1s' })
+    expect(() => defineAlgorithm({ ...algorithm, refnd() {} } as never)).toThrow(bad)
+    expect(() => defineRule({ limit: 1, per: '1s' } as never, {} as never)).toThrow(bad)
     for (const capacity of [Number.NaN, -3, 0, 1.5]) {
       expect(() => defineRule(algorithm, { limit: 1, per: '1s' }, { capacity })).toThrow(bad)
     }

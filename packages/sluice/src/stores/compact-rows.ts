@@ -288,7 +288,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
         for (let at = 0; at < slots[shard]; at += 1) {
           if (isEmpty(shard, at)) continue
           point(shard, at)
-          visit(idOf(words[shard][2 * at * width], words[shard][2 * at * width + 1] & ~15))
+          visit()
         }
       }
     },
@@ -301,6 +301,10 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     idOf(key) {
       readKey(key)
       return idOf(print.low, print.high)
+    },
+    id() {
+      const first = 2 * slot * width
+      return idOf(words[rows.shard][first], words[rows.shard][first + 1] & ~15)
     },
     hasId(id) {
       const [low, high] = id.split(' ').map(Number)

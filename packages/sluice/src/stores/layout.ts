@@ -56,10 +56,11 @@ export interface Layout {
 
 /** columnsOf are the names and algorithms of rules, comparable as a text. */
 export function columnsOf(rules: readonly Rule[]): string {
-  return [...new Set(rules.map(columnName))].sort().join(' ')
+  return [...new Set(rules.map(columnName))].sort().join(', ')
 }
 
-const columnName = (rule: Rule) => JSON.stringify([rule.name, rule.algorithm.name])
+/** Not ambiguous: an algorithm's name has no parentheses. */
+const columnName = (rule: Rule) => `"${rule.name}" (${rule.algorithm.name})`
 
 export function createLayout(): Layout {
   const writtenByTag: Written[][] = [[]]

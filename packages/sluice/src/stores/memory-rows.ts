@@ -125,9 +125,9 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
     retag,
     remove,
     each(visit) {
-      for (const [key, at] of numbers) {
+      for (const at of numbers.values()) {
         point(at)
-        visit(key)
+        visit()
       }
     },
     clear() {
@@ -152,6 +152,7 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
     },
 
     idOf: (key) => key,
+    id: () => keys[row],
     hasId: (id) => numbers.has(id),
   }
   return rows

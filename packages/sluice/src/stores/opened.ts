@@ -1,6 +1,6 @@
-import { SluiceError } from '../errors.ts'
 import { columnsOf } from './layout.ts'
 import type { Store, Table } from './store.ts'
+import { mismatch } from './store-errors.ts'
 
 /**
  * openTables makes the `open` of a store: a table for each limiter name, shared by limiters with
@@ -12,11 +12,7 @@ export function openTables(makeTable: () => Table): Store['open'] {
     const columns = columnsOf(ruleLists.flat())
     const opened = tables.get(name)
     if (opened && opened.columns !== columns) {
-      throw new SluiceError(
-        'SLUICE_STORE_MISMATCH',
-        `a limiter called "${name}" already uses this store with the rules ${opened.columns}, ` +
-          `not ${columns}. Give this limiter another \`name\`.`,
-      )
+      throw mismatch(name, opened.columns, columns)
     }
     if (opened) return opened.table
     const table = makeTable()

@@ -30,13 +30,15 @@ export interface Rows {
   /** Removes the row at the cursor, which `find` has just found for the key. */
   remove(key: string): void
   /** Visits every row with the cursor on it. `visit` must not change rows. */
-  each(visit: (id: string) => void): void
+  each(visit: () => void): void
   clear(): void
   /** Copies every row into the columns of another layout. */
   move(before: readonly Column[], after: readonly Column[]): void
 
   /** What stands for a key outside the rows: the key itself, where keys are kept. */
   idOf(key: string): string
+  /** The id of the row at the cursor. */
+  id(): string
   hasId(id: string): boolean
 }
 

@@ -1,7 +1,6 @@
-import { SluiceError } from '../errors.ts'
 import type { Rule } from '../rule.ts'
 import { createBlocks } from './blocks.ts'
-import { createFloor, type Floor } from './floor.ts'
+import { createFloors } from './floors.ts'
 import { type Column, createLayout, type LaidRules, ruleIn } from './layout.ts'
 import { createLists } from './lists.ts'
 import {
@@ -16,6 +15,7 @@ import {
 } from './row.ts'
 import type { RowCare, Rows } from './rows.ts'
 import type { Table } from './store.ts'
+import { unlistable, unsupported } from './store-errors.ts'
 
 /**
  * createTable is the table of every store that lives in one thread: it decides on rows, wherever
@@ -29,7 +29,7 @@ export function createTable(
   const lists = createLists()
   const blocks = createBlocks()
   const rows = makeRows({ freshAtUs, evicted, dropped: (cells, base) => dropLists(cells, base) })
-  const floors: (Floor | undefined)[] = Array.from({ length: rows.shards })
+  const floors = createFloors(rows.shards, layout, lists)
   /** A row for keys that have none: what they would start from; and whether that is the floor. */
   let start = new Float64Array(0)
   let onFloor = false
@@ -53,7 +53,6 @@ export function createTable(
     return latest
   }
 
-  /** Raises the floor of a shard to a row that has to go. */
   function evicted(
     cells: Float64Array,
     base: number,
@@ -62,32 +61,13 @@ export function createTable(
     nowUs: number,
   ): void {
     evictions += 1
-    let floor = floors[shard]
-    if (!floor) {
-      floor = createFloor(lists.all[0])
-      floors[shard] = floor
-    }
-    const written = layout.written(tag)
-    for (let i = 0; i < written.length; i += 1) {
-      const { column, rule } = written[i]
-      const at = base + layout.columns[column].at
-      const state = stateOf(rule, cells, at, lists)
-      if (rule.algorithm.freshAtUs(state, at, rule) > nowUs) {
-        floor.raise(column, rule, state, at, nowUs)
-      }
-    }
+    floors.raise(shard, cells, base, tag, nowUs)
   }
 
   function dropLists(cells: Float64Array, base: number, columns = layout.columns): void {
     for (let i = 0; i < columns.length; i += 1) {
       if (columns[i].grows) lists.remove(cells[base + columns[i].at])
     }
-  }
-
-  /** The floor of the shard last looked at, if it is raised. */
-  function raisedFloor(nowUs: number): Floor | undefined {
-    const floor = floors[rows.shard]
-    return floor?.raised(nowUs) ? floor : undefined
   }
 
   /** Rewrites cells that were written for other rules, and gives their new tag. */
@@ -110,7 +90,7 @@ export function createTable(
         rule.algorithm.carry(stateOf(rule, cells, at, lists), at, before, rule, nowUs)
         continue
       }
-      const floor = raisedFloor(nowUs)
+      const floor = floors.raised(rows.shard, nowUs)
       if (!floor) continue
       if (rule.algorithm.grows) growList(rule, cells, at, lists, nowUs)
       const state = stateOf(rule, cells, at, lists)
@@ -135,7 +115,7 @@ export function createTable(
   /** Prepares `start` for a key that has no row. */
   function prepareStart(set: LaidRules, nowUs: number): void {
     emptyStart()
-    if (floors[rows.shard] !== undefined) adopt(set, start, 0, 0, nowUs)
+    if (floors.raised(rows.shard, nowUs)) adopt(set, start, 0, 0, nowUs)
   }
 
   function emptyStart(): void {
@@ -187,8 +167,9 @@ export function createTable(
     use,
 
     allow(set, key, cost, nowUs) {
-      if (blockedUs(key, nowUs) > 0) return false
+      const blocked = blockedUs(key, nowUs) > 0
       if (find(set, key, nowUs)) {
+        if (blocked) return false
         const { only } = set
         if (only !== undefined) {
           return only.algorithm.take(rows.cells, rows.base + set.at[0], only, cost, nowUs) === 0
@@ -196,6 +177,7 @@ export function createTable(
         if (waitOf(set, rows.cells, rows.base, lists, cost, nowUs) > 0) return false
         if (cost === 0) return true
       } else {
+        if (blocked) return false
         prepareStart(set, nowUs)
         if (waitOf(set, start, 0, lists, cost, nowUs) > 0) return false
         if (cost === 0 || set.stateless) return true
@@ -254,7 +236,7 @@ export function createTable(
       blocks.delete(rows.idOf(key))
       if (rows.find(key)) rows.remove(key)
       // Unknown, it would start from the floor: give it a row that is known to be fresh.
-      if (rows.find(key) || !raisedFloor(nowUs)) return
+      if (rows.find(key) || !floors.raised(rows.shard, nowUs)) return
       emptyStart()
       insertStart(key, layout.fullTag(), nowUs)
     },
@@ -266,16 +248,24 @@ export function createTable(
     clear() {
       rows.clear()
       blocks.clear()
-      floors.fill(undefined)
+      floors.clear()
       lists.clear()
       start.fill(0)
     },
 
     keys(nowUs) {
       if (!rows.holdsKeys) throw unlistable()
-      return ids(nowUs)
+      const keys: string[] = []
+      eachInUse(nowUs, () => keys.push(rows.id()))
+      return [...keys, ...onlyBlocked(nowUs)]
     },
-    size: (nowUs) => ids(nowUs).length,
+    size(nowUs) {
+      let count = onlyBlocked(nowUs).length
+      eachInUse(nowUs, () => {
+        count += 1
+      })
+      return count
+    },
     stats: () => ({
       rows: rows.size,
       maxKeys: rows.maxRows,
@@ -285,32 +275,16 @@ export function createTable(
     }),
   }
 
-  /** The ids of keys that are blocked or not fresh. */
-  function ids(nowUs: number): string[] {
-    const found: string[] = []
-    rows.each((id) => {
+  /** Visits the rows of keys that are blocked or not fresh. */
+  function eachInUse(nowUs: number, visit: () => void): void {
+    rows.each(() => {
       const inUse = freshAtUs(rows.cells, rows.base, rows.tag) > nowUs
-      if (inUse || blocks.leftUs(id, nowUs) > 0) found.push(id)
+      if (inUse || (blocks.size > 0 && blocks.leftUs(rows.id(), nowUs) > 0)) visit()
     })
-    for (const id of [...blocks.keys()]) {
-      if (blocks.leftUs(id, nowUs) > 0 && !rows.hasId(id)) found.push(id)
-    }
-    return found
   }
-}
 
-function unsupported(rule: Rule): SluiceError {
-  return new SluiceError(
-    'SLUICE_RULE_UNSUPPORTED',
-    `rule "${rule.name}": this store keeps a few numbers per key and cannot hold the list of a ` +
-      `${rule.algorithm.name}. Use memoryStore(), or slidingWindowCounter().`,
-  )
-}
-
-function unlistable(): SluiceError {
-  return new SluiceError(
-    'SLUICE_NOT_LISTABLE',
-    'this store keeps fingerprints, not keys, and cannot list them. Use memoryStore() to list ' +
-      'keys; peek() and size() work here too.',
-  )
+  /** The ids of blocked keys that have no row. */
+  function onlyBlocked(nowUs: number): string[] {
+    return [...blocks.keys()].filter((id) => blocks.leftUs(id, nowUs) > 0 && !rows.hasId(id))
+  }
 }

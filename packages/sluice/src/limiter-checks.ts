@@ -1,0 +1,93 @@
+import type { Decision } from './decision.ts'
+import { SluiceError, shown } from './errors.ts'
+import type { Rule } from './rule.ts'
+import { memoryStore } from './stores/memory.ts'
+import type { RuleSet, Store } from './stores/store.ts'
+import type { LimiterOptions } from './verbs.ts'
+
+/** knownWaitUs is the least until `cost` passes, or its slot comes, with `ahead` units before it. */
+export function knownWaitUs(
+  { allowed, retryAfterMs, delayMs, rules: each }: Decision,
+  rules: readonly Rule[],
+  ahead: number,
+  cost: number,
+): number {
+  let known = Math.round((allowed ? delayMs : retryAfterMs) * 1_000)
+  for (let i = 0; i < rules.length; i += 1) {
+    const rule = rules[i]
+    const waitUs = Math.round(each[i].retryAfterMs * 1_000)
+    const resetUs = Math.round(each[i].resetAfterMs * 1_000)
+    const { remaining } = each[i]
+    const line = rule.algorithm.lineUs(rule, waitUs, resetUs, remaining, ahead, cost)
+    if (line > known) known = line
+  }
+  return known
+}
+
+/** checkSignal throws unless `signal` is an AbortSignal or left out. */
+export function checkSignal(signal: unknown): void {
+  if (signal === undefined || signal instanceof AbortSignal) return
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `wait: signal must be an AbortSignal, got ${shown(signal)}.`,
+  )
+}
+
+/** checkedCapacity gives the rules back, unless one could never admit the cost. */
+export function checkedCapacity(set: RuleSet, cost: number): RuleSet {
+  if (cost <= set.capacity) return set
+  throw exceeds(set, cost)
+}
+
+/** checkShape tells two slips that would otherwise be taken for a misspelt option. */
+export function checkShape(options: unknown): void {
+  if (shown(options) !== 'an object' || typeof options !== 'object' || options === null) return
+  if ('algorithm' in options) {
+    throw new SluiceError('SLUICE_OPTION', 'createLimiter: several rules go into one array.')
+  }
+  if ('open' in options) {
+    throw new SluiceError('SLUICE_OPTION', 'createLimiter: pass the store as { store }.')
+  }
+}
+
+/** ofRequest is an error about one of many requests, with its number. */
+export function ofRequest(index: number, error: unknown): unknown {
+  if (!(error instanceof SluiceError)) return error
+  return new SluiceError(error.code, `checkMany, request ${index}: ${error.message}`, {
+    cause: error,
+  })
+}
+
+/** storeOf is the store of a limiter: the one given, or a memory store of its own. */
+export function storeOf({ store, clock }: LimiterOptions): Store {
+  if (store === undefined) return memoryStore({ clock })
+  if (clock !== undefined) {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      'createLimiter: a clock belongs to its store: memoryStore({ clock }).',
+    )
+  }
+  if (typeof store?.open === 'function') return store
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `createLimiter: store must be a store such as memoryStore(), got ${shown(store)}.`,
+  )
+}
+
+function exceeds(set: RuleSet, cost: number): SluiceError {
+  const rule = set.rules.find(({ capacity }) => capacity < cost)!
+  return new SluiceError(
+    'SLUICE_COST_EXCEEDS_CAPACITY',
+    `a cost of ${cost} can never pass rule "${rule.name}", whose capacity is ${rule.capacity}. ` +
+      'Split the work, or raise the limit, burst or queue.',
+  )
+}
+
+/** delays: allow() where a leaky bucket may hand out a delay. */
+export function delays(): SluiceError {
+  return new SluiceError(
+    'SLUICE_ALLOW_DELAYS',
+    'allow() would hide the delay of a leaky bucket. Use check() and hold the request for ' +
+      'delayMs, or wait().',
+  )
+}

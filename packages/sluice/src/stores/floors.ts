@@ -1,0 +1,37 @@
+import { createFloor, type Floor } from './floor.ts'
+import type { Layout } from './layout.ts'
+import type { Lists } from './lists.ts'
+import { stateOf } from './row.ts'
+
+/** Floors are the floors of a table's shards. */
+export interface Floors {
+  /** Raises the floor of a shard to a row that has to go. */
+  raise(shard: number, cells: Float64Array, base: number, tag: number, nowUs: number): void
+  /** The floor of a shard, if it is raised and has not refilled. */
+  raised(shard: number, nowUs: number): Floor | undefined
+  clear(): void
+}
+
+export function createFloors(shards: number, layout: Layout, lists: Lists): Floors {
+  const floors: (Floor | undefined)[] = Array.from({ length: shards })
+  return {
+    raise(shard, cells, base, tag, nowUs) {
+      const floor = floors[shard] ?? createFloor(lists.all[0])
+      floors[shard] = floor
+      const written = layout.written(tag)
+      for (let i = 0; i < written.length; i += 1) {
+        const { column, rule } = written[i]
+        const at = base + layout.columns[column].at
+        const state = stateOf(rule, cells, at, lists)
+        if (rule.algorithm.freshAtUs(state, at, rule) > nowUs) {
+          floor.raise(column, rule, state, at, nowUs)
+        }
+      }
+    },
+    raised(shard, nowUs) {
+      const floor = floors[shard]
+      return floor?.raised(nowUs) ? floor : undefined
+    },
+    clear: () => void floors.fill(undefined),
+  }
+}
