@@ -20,7 +20,9 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
   /** The key of each row; '' for a row that is free. */
   const keys: string[] = []
   const cellPages: Float64Array[] = []
+  /** Only kept once rows have different tags; until then all have `sameTag`. */
   const tagPages: Uint32Array[] = []
+  let sameTag = 0
   let stride = 0
   let free: number[] = []
   /** The row number at the cursor. */
@@ -34,18 +36,29 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
     row = at
     rows.cells = cellPages[at >> PAGE_BITS]
     rows.base = (at & (PAGE_ROWS - 1)) * stride
-    rows.tag = tagPages[at >> PAGE_BITS][at & (PAGE_ROWS - 1)]
+    rows.tag = tagAt(at)
+  }
+
+  function tagAt(at: number): number {
+    return sameTag >= 0 ? sameTag : tagPages[at >> PAGE_BITS][at & (PAGE_ROWS - 1)]
   }
 
   function retag(tag: number): void {
-    tagPages[row >> PAGE_BITS][row & (PAGE_ROWS - 1)] = tag
     rows.tag = tag
+    if (numbers.size === 1 && sameTag >= 0) sameTag = tag
+    if (tag === sameTag) return
+    if (sameTag >= 0) {
+      for (let page = 0; page < cellPages.length; page += 1) {
+        tagPages[page] = new Uint32Array(PAGE_ROWS).fill(sameTag)
+      }
+      sameTag = -1
+    }
+    tagPages[row >> PAGE_BITS][row & (PAGE_ROWS - 1)] = tag
   }
 
   function remove(key: string): void {
     care.dropped(rows.cells, rows.base)
-    rows.cells.fill(0, rows.base, rows.base + stride)
-    retag(0)
+    for (let i = 0; i < stride; i += 1) rows.cells[rows.base + i] = 0
     numbers.delete(key)
     rows.size = numbers.size
     keys[row] = ''
@@ -105,7 +118,7 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
       row = found
       rows.cells = cellPages[found >> PAGE_BITS]
       rows.base = (found & (PAGE_ROWS - 1)) * stride
-      rows.tag = tagPages[found >> PAGE_BITS][found & (PAGE_ROWS - 1)]
+      rows.tag = sameTag >= 0 ? sameTag : tagAt(found)
       return true
     },
     insert(key, start, tag, nowUs) {
@@ -114,7 +127,7 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
       keys[at] = key
       if (at >> PAGE_BITS === cellPages.length) {
         cellPages.push(new Float64Array(PAGE_ROWS * stride))
-        tagPages.push(new Uint32Array(PAGE_ROWS))
+        if (sameTag < 0) tagPages.push(new Uint32Array(PAGE_ROWS))
       }
       numbers.set(key, at)
       rows.size = numbers.size
@@ -135,6 +148,7 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
       rows.size = 0
       cellPages.length = 0
       tagPages.length = 0
+      sameTag = 0
       keys.length = 0
       free = []
       hand = 0
