@@ -1,4 +1,11 @@
-import { type Algorithm, memoryStore, type Rule, type Store, type Table } from 'sluice'
+import {
+  type Algorithm,
+  defineAlgorithm,
+  memoryStore,
+  type Rule,
+  type Store,
+  type Table,
+} from 'sluice'
 import { type MadeStore, manualClock } from 'sluice/testing'
 
 /** A store with a bug that a limiter people trust has had. The suite must notice it. */
@@ -16,13 +23,30 @@ const isWindow = ({ name }: Algorithm) => name === 'fixed-window'
 function withAlgorithm(bug: string, patch: Patch): Twin {
   const broken = (rule: Rule): Rule => ({
     ...rule,
-    algorithm: { ...rule.algorithm, ...patch(rule.algorithm) },
+    // `take` is made anew of the patched functions.
+    algorithm: defineAlgorithm({
+      ...rule.algorithm,
+      take: undefined,
+      ...patch(rule.algorithm),
+    }),
   })
-  return withTable(bug, (table) => ({ ...table, use: (rules) => table.use(rules.map(broken)) }))
+  return twin(
+    bug,
+    (rules) => rules.map(broken),
+    (table) => table,
+  )
 }
 
 /** A memory store whose tables are wrapped. */
 function withTable(bug: string, wrap: (table: Table, maxKeys: number) => Table): Twin {
+  return twin(bug, (rules) => rules, wrap)
+}
+
+function twin(
+  bug: string,
+  change: (rules: readonly Rule[]) => readonly Rule[],
+  wrap: (table: Table, maxKeys: number) => Table,
+): Twin {
   return {
     bug,
     make({ maxKeys = 1_000_000 } = {}) {
@@ -31,9 +55,10 @@ function withTable(bug: string, wrap: (table: Table, maxKeys: number) => Table):
       const tables = new Map<string, Table>()
       const store: Store = {
         clock,
-        open(name, rules) {
-          const table = inner.open(name, rules)
-          if (!tables.has(name)) tables.set(name, wrap(table, maxKeys))
+        open(name, ruleLists) {
+          const table = inner.open(name, ruleLists.map(change))
+          const use = (rules: readonly Rule[]) => table.use(change(rules))
+          if (!tables.has(name)) tables.set(name, wrap({ ...table, use }, maxKeys))
           return tables.get(name)!
         },
       }
