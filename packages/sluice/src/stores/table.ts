@@ -115,7 +115,7 @@ export function createTable(
   /** Prepares `start` for a key that has no row. */
   function prepareStart(set: LaidRules, nowUs: number): void {
     emptyStart()
-    if (floors.raised(rows.shard, nowUs)) adopt(set, start, 0, 0, nowUs)
+    if (floors.has(rows.shard)) adopt(set, start, 0, 0, nowUs)
   }
 
   function emptyStart(): void {

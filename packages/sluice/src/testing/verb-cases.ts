@@ -6,40 +6,9 @@ import { unlimited } from '../algorithms/unlimited.ts'
 import { createLimiter } from '../limiter.ts'
 import type { Limiter } from '../verbs.ts'
 import { equal, fails } from './equal.ts'
+import { hostileKeys } from './hostile-keys.ts'
 import type { ManualClock } from './manual-clock.ts'
 import type { MadeStore, MakeStore, SuiteCase } from './store-suite.ts'
-
-/** Keys that have broken other limiters; each must have a state of its own. */
-const hostileKeys = [
-  '*',
-  '?',
-  '[a-z]',
-  '__proto__',
-  'constructor',
-  'hasOwnProperty',
-  '\u0000',
-  'a\u0000',
-  'a\u0000b',
-  '\ud800',
-  '\ud801',
-  '\udfff',
-  '\ufffd',
-  '{}',
-  '{a}',
-  '}x',
-  '{',
-  'a:b',
-  'a%3Ab',
-  'a b',
-  'é',
-  'e\u0301',
-  '0',
-  '00',
-  '-0',
-  'x'.repeat(1_024),
-  `${'x'.repeat(1_023)}y`,
-  '😀'.repeat(512),
-]
 
 type Body = (limiter: Limiter, clock: ManualClock, made: MadeStore) => Promise<void> | void
 
