@@ -1,7 +1,7 @@
 // Longer than our files are meant to be: a hash table is understood best in one piece.
-import { createFingerprint } from './fingerprint.ts'
-import type { Column } from './layout.ts'
-import { moveCells, type RowCare, type Rows, strideOf } from './rows.ts'
+import { createFingerprint, newSecret } from './fingerprint.ts'
+import { type Column, strideOf } from './layout.ts'
+import { moveCells, type RowCare, type Rows } from './rows.ts'
 
 /** Rows that a shard is meant for when all are taken: small enough to be copied unnoticed. */
 const SHARD_ROWS = 4_096
@@ -32,7 +32,7 @@ const KEPT_SLOTS = 256
  * to fresh.
  */
 export function createCompactRows(maxRows: number, care: RowCare): Rows {
-  const print = createFingerprint()
+  const print = createFingerprint(newSecret())
   const shards = shardsFor(maxRows)
   const words: Int32Array[] = []
   const cells: Float64Array[] = []
@@ -45,7 +45,6 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   let wide = false
   /** The slot at the cursor; after a `find` that failed, the empty one that ended it. */
   let slot = 0
-  let lastKey = ''
 
   /** Uses the top 16 bits; a shard has at most 65,536 slots. */
   const homeOf = (low: number, count: number) => Math.imul(low >>> 16, count) >>> 16
@@ -104,13 +103,6 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     slot = at
     rows.shard = shard
     return false
-  }
-
-  function readKey(key: string): void {
-    // The same key again, as hot ones come: comparing is cheaper than hashing.
-    if (key === lastKey) return
-    print.read(key)
-    lastKey = key
   }
 
   function freshAtUs(shard: number, at: number): number {
@@ -269,14 +261,14 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     holdsKeys: false,
 
     find(key) {
-      readKey(key)
-      return locate(print.low, print.high)
+      print.read(key)
+      return locate(print.low, print.high & ~15)
     },
     insert(_key, start, tag, nowUs) {
       const at = takeSlot(nowUs)
       const { shard } = rows
       words[shard][2 * at * width] = print.low
-      words[shard][2 * at * width + 1] = print.high | 1
+      words[shard][2 * at * width + 1] = (print.high & ~15) | 1
       point(shard, at)
       for (let i = 0; i < stride; i += 1) rows.cells[rows.base + i] = start[i]
       retag(tag)
@@ -299,8 +291,8 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     },
 
     idOf(key) {
-      readKey(key)
-      return idOf(print.low, print.high)
+      print.read(key)
+      return idOf(print.low, print.high & ~15)
     },
     id() {
       const first = 2 * slot * width

@@ -1,26 +1,33 @@
 /**
- * Fingerprint is a keyed hash of a key: 60 bits that stand for it where the key itself is not
- * kept. The secret is drawn per store, so nobody outside can make two keys share one, or many keys
+ * Fingerprint is a keyed hash of a key: 64 bits that stand for it where the key itself is not
+ * kept. The secret is drawn at random, so nobody outside can make two keys share one, or many keys
  * meet in one place.
  */
 export interface Fingerprint {
-  /** The first 32 bits, after `read`. */
+  /** The first and the other 32 bits, after `read`. */
   low: number
-  /** The other 28 bits, in the upper part of the word; the lower four are 0. */
   high: number
   read(key: string): void
+}
+
+/** newSecret draws the secret of a fingerprint. */
+export function newSecret(): Int32Array {
+  return crypto.getRandomValues(new Int32Array(2))
 }
 
 /**
  * createFingerprint computes HalfSipHash-1-3 over the key's UTF-16 units, two to a word, and takes
  * both output words from the final state.
  */
-export function createFingerprint(): Fingerprint {
-  const [secret0, secret1] = crypto.getRandomValues(new Int32Array(2))
+export function createFingerprint([secret0, secret1]: Int32Array): Fingerprint {
+  let lastKey = ''
   const print = {
     low: 0,
     high: 0,
     read(key: string): void {
+      // The same key again, as hot ones come: comparing is cheaper than hashing.
+      if (key === lastKey) return
+      lastKey = key
       let v0 = secret0
       let v1 = secret1
       let v2 = secret0 ^ 0x6c796765
@@ -47,7 +54,7 @@ export function createFingerprint(): Fingerprint {
         v0 ^= word
       }
       print.low = v1 ^ v3
-      print.high = (v0 ^ v2) & ~15
+      print.high = v0 ^ v2
     },
   }
   return print

@@ -24,16 +24,16 @@ export interface Floor {
   clear(): void
 }
 
-interface Entry {
+/** FloorEntry is what one column of a floor is raised to. */
+export interface FloorEntry {
   readonly column: number
   /** The figures the state is kept in: it refills at the rate of the key that had it. */
   readonly rule: Rule
   readonly state: Float64Array
 }
 
-export function createFloor(emptyList: Float64Array): Floor {
-  const entries: Entry[] = []
-
+/** createFloor keeps its entries in the array it is given. */
+export function createFloor(emptyList: Float64Array, entries: FloorEntry[] = []): Floor {
   function raised(nowUs: number): boolean {
     for (let i = entries.length - 1; i >= 0; i -= 1) {
       const { rule, state } = entries[i]
@@ -42,7 +42,7 @@ export function createFloor(emptyList: Float64Array): Floor {
     return entries.length > 0
   }
 
-  function entryFor(column: number, rule: Rule): Entry | undefined {
+  function entryFor(column: number, rule: Rule): FloorEntry | undefined {
     for (let i = 0; i < entries.length; i += 1) {
       if (entries[i].column === column && sameFigures(entries[i].rule, rule)) return entries[i]
     }

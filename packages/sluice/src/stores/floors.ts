@@ -20,15 +20,7 @@ export function createFloors(shards: number, layout: Layout, lists: Lists): Floo
     raise(shard, cells, base, tag, nowUs) {
       const floor = floors[shard] ?? createFloor(lists.all[0])
       floors[shard] = floor
-      const written = layout.written(tag)
-      for (let i = 0; i < written.length; i += 1) {
-        const { column, rule } = written[i]
-        const at = base + layout.columns[column].at
-        const state = stateOf(rule, cells, at, lists)
-        if (rule.algorithm.freshAtUs(state, at, rule) > nowUs) {
-          floor.raise(column, rule, state, at, nowUs)
-        }
-      }
+      raiseToRow(floor, layout, lists, cells, base, tag, nowUs)
     },
     has: (shard) => floors[shard] !== undefined,
     raised(shard, nowUs) {
@@ -36,5 +28,26 @@ export function createFloors(shards: number, layout: Layout, lists: Lists): Floo
       return floor?.raised(nowUs) ? floor : undefined
     },
     clear: () => void floors.fill(undefined),
+  }
+}
+
+/** raiseToRow makes a floor at least as hard as each column of a row that has to go. */
+export function raiseToRow(
+  floor: Floor,
+  layout: Layout,
+  lists: Lists,
+  cells: Float64Array,
+  base: number,
+  tag: number,
+  nowUs: number,
+): void {
+  const written = layout.written(tag)
+  for (let i = 0; i < written.length; i += 1) {
+    const { column, rule } = written[i]
+    const at = base + layout.columns[column].at
+    const state = stateOf(rule, cells, at, lists)
+    if (rule.algorithm.freshAtUs(state, at, rule) > nowUs) {
+      floor.raise(column, rule, state, at, nowUs)
+    }
   }
 }

@@ -34,9 +34,19 @@ export interface Written {
 }
 
 /**
+ * TagBook numbers the combinations of written columns that rows of a table have. Tag 0: none was
+ * written.
+ */
+export interface TagBook {
+  written(tag: number): readonly Written[]
+  /** The tag of these, which are sorted by column; `text` is the same for the same ones. */
+  tagOf(written: readonly Written[], text: string): number
+}
+
+/**
  * Layout knows, for one table, the columns of a row and what a row's tag means: which columns were
  * ever written, and for which rules. A row that meets rules with other figures is carried over
- * first, which is how limits change at run time and used units stay used. Tag 0: none was written.
+ * first, which is how limits change at run time and used units stay used.
  */
 export interface Layout {
   columns: readonly Column[]
@@ -50,6 +60,8 @@ export interface Layout {
   fits(tag: number, set: LaidRules): boolean
   /** The tag of such a row once its columns are written for `set`. */
   tagAfter(tag: number, set: LaidRules): number
+  /** The tag of a row whose columns are written for these rules. */
+  tagOf(rules: ReadonlyMap<number, Rule>): number
   /** The tag of a row whose columns are all written, for some rule each. */
   fullTag(): number
 }
@@ -62,9 +74,29 @@ export function columnsOf(rules: readonly Rule[]): string {
 /** Not ambiguous: an algorithm's name has no parentheses. */
 const columnName = (rule: Rule) => `"${rule.name}" (${rule.algorithm.name})`
 
-export function createLayout(): Layout {
-  const writtenByTag: Written[][] = [[]]
+/** createTagBook numbers as they come. */
+function createTagBook(): TagBook {
+  const writtenByTag: (readonly Written[])[] = [[]]
   const tags = new Map([['', 0]])
+  return {
+    written: (tag) => writtenByTag[tag],
+    tagOf(written, text) {
+      const known = tags.get(text)
+      if (known !== undefined) return known
+      tags.set(text, writtenByTag.length)
+      return writtenByTag.push(written) - 1
+    },
+  }
+}
+
+/**
+ * createLayout starts without columns; with `fixed`, it has those and can have no others, and
+ * `fixed.unfit` makes the error for a rule that needs more.
+ */
+export function createLayout(
+  book: TagBook = createTagBook(),
+  fixed?: { readonly columns: readonly Column[]; unfit(rule: Rule): Error },
+): Layout {
   const sets = new Map<string, LaidRules>()
 
   function columnOf(rule: Rule): number {
@@ -80,7 +112,9 @@ export function createLayout(): Layout {
       const { name: algorithm, grows } = rule.algorithm
       const cells = grows ? 1 : rule.algorithm.cells(rule)
       const known = columnOf(rule)
-      if (known >= 0) {
+      if (fixed) {
+        if (cells > (layout.columns[known]?.cells ?? 0)) throw fixed.unfit(rule)
+      } else if (known >= 0) {
         layout.columns = layout.columns.map((column, i) =>
           i === known ? { ...column, cells: Math.max(column.cells, cells) } : column,
         )
@@ -108,17 +142,13 @@ export function createLayout(): Layout {
     const written = [...rules]
       .map(([column, rule]) => ({ column, rule }))
       .sort((a, b) => a.column - b.column)
-    const text = written.map(({ column, rule }) => `${column}:${figuresOf(rule)}`).join(' ')
-    const known = tags.get(text)
-    if (known !== undefined) return known
-    tags.set(text, writtenByTag.length)
-    return writtenByTag.push(written) - 1
+    return book.tagOf(written, textOf(written))
   }
 
   // Plain fields only: an accessor would turn the object into a slow one.
   const layout: Layout = {
-    columns: [],
-    stride: 0,
+    columns: fixed?.columns ?? [],
+    stride: strideOf(fixed?.columns ?? []),
     use(rules, moved) {
       checkNames(rules)
       const text = rules.map((rule) => columnName(rule) + figuresOf(rule)).join(' ')
@@ -146,9 +176,10 @@ export function createLayout(): Layout {
       sets.set(text, set)
       return set
     },
-    written: (tag) => writtenByTag[tag],
+    written: book.written,
+    tagOf,
     fits(tag, set) {
-      const written = writtenByTag[tag]
+      const written = book.written(tag)
       for (let i = 0; i < set.rules.length; i += 1) {
         if (set.columns[i] < 0) continue
         const before = ruleIn(written, set.columns[i])
@@ -157,7 +188,7 @@ export function createLayout(): Layout {
       return true
     },
     tagAfter(tag, set) {
-      const rules = new Map(writtenByTag[tag].map(({ column, rule }) => [column, rule]))
+      const rules = new Map(book.written(tag).map(({ column, rule }) => [column, rule]))
       set.rules.forEach((rule, i) => {
         if (set.columns[i] >= 0) rules.set(set.columns[i], rule)
       })
@@ -174,6 +205,17 @@ export function createLayout(): Layout {
     },
   }
   return layout
+}
+
+/** textOf is the same for the same written columns. */
+export function textOf(written: readonly Written[]): string {
+  return written.map(({ column, rule }) => `${column}:${figuresOf(rule)}`).join(' ')
+}
+
+/** strideOf is how many cells a row of these columns has. */
+export function strideOf(columns: readonly Column[]): number {
+  const last = columns.at(-1)
+  return last ? last.at + last.cells : 0
 }
 
 /** ruleIn is the rule that a column was written for. */

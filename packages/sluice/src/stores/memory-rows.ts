@@ -1,5 +1,5 @@
-import type { Column } from './layout.ts'
-import { moveCells, type RowCare, type Rows, strideOf } from './rows.ts'
+import { type Column, strideOf } from './layout.ts'
+import { moveCells, type RowCare, type Rows } from './rows.ts'
 
 const PAGE_BITS = 10
 const PAGE_ROWS = 1 << PAGE_BITS

@@ -6,7 +6,7 @@ import { mismatch } from './store-errors.ts'
  * openTables makes the `open` of a store: a table for each limiter name, shared by limiters with
  * the same rule names and algorithms.
  */
-export function openTables(makeTable: () => Table): Store['open'] {
+export function openTables(makeTable: Store['open']): Store['open'] {
   const tables = new Map<string, { columns: string; table: Table }>()
   return (name, ruleLists) => {
     const columns = columnsOf(ruleLists.flat())
@@ -15,7 +15,7 @@ export function openTables(makeTable: () => Table): Store['open'] {
       throw mismatch(name, opened.columns, columns)
     }
     if (opened) return opened.table
-    const table = makeTable()
+    const table = makeTable(name, ruleLists)
     // Rules that it cannot hold throw here, before the name is taken.
     for (const rules of ruleLists) table.use(rules)
     tables.set(name, { columns, table })

@@ -23,8 +23,11 @@ export interface Rows {
 
   /** Moves the cursor to the key's row; false when it has none. */
   find(key: string): boolean
-  /** Right after a `find` that failed: gives the key a row with these cells and this tag. */
-  insert(key: string, start: Float64Array, tag: number, nowUs: number): void
+  /**
+   * Right after a `find` that failed: gives the key a row with these cells and this tag. `floored`
+   * tells whether they come from the floor.
+   */
+  insert(key: string, start: Float64Array, tag: number, nowUs: number, floored: boolean): void
   /** Gives the row at the cursor another tag. */
   retag(tag: number): void
   /** Removes the row at the cursor, which `find` has just found for the key. */
@@ -66,10 +69,4 @@ export function moveCells(
     const target = toBase + after[column].at
     for (let i = 0; i < cells; i += 1) to[target + i] = from[fromBase + at + i]
   }
-}
-
-/** strideOf is how many cells a row of these columns has. */
-export function strideOf(columns: readonly Column[]): number {
-  const last = columns.at(-1)
-  return last ? last.at + last.cells : 0
 }

@@ -27,3 +27,22 @@ export function mismatch(name: string, theirs: string, ours: string): SluiceErro
       'Give this limiter another `name`.',
   )
 }
+
+/** blocksFull: too many blocked keys in one bucket of shared memory. */
+export function blocksFull(): SluiceError {
+  return new SluiceError(
+    'SLUICE_STORE_FULL',
+    'there is no room for another blocked key beside this one: blocks are never evicted, and ' +
+      'shared memory has a fixed size. Use a larger maxKeys.',
+  )
+}
+
+/** unfit: a rule for which the rows of a table that cannot change have no room. */
+export function unfit(rule: Rule): SluiceError {
+  return new SluiceError(
+    'SLUICE_STORE_MISMATCH',
+    `rule "${rule.name}" (${rule.algorithm.name}): rows in shared memory are laid out once, and ` +
+      'these have no room for it. Create the limiter, in every thread, with all the rules that ' +
+      'keys may get later: as tiers or overrides of its policy.',
+  )
+}

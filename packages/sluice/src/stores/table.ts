@@ -1,7 +1,7 @@
 import type { Rule } from '../rule.ts'
-import { createBlocks } from './blocks.ts'
-import { createFloors } from './floors.ts'
-import { type Column, createLayout, type LaidRules, ruleIn } from './layout.ts'
+import { type Blocks, createBlocks } from './blocks.ts'
+import { createFloors, type Floors } from './floors.ts'
+import { type Column, createLayout, type LaidRules, type Layout, ruleIn } from './layout.ts'
 import { createLists } from './lists.ts'
 import {
   growList,
@@ -17,21 +17,28 @@ import type { RowCare, Rows } from './rows.ts'
 import type { Table } from './store.ts'
 import { unlistable, unsupported } from './store-errors.ts'
 
+/** TableParts are what a table keeps besides rows; by default in this thread's memory. */
+export interface TableParts {
+  readonly layout?: Layout
+  readonly blocks?: Blocks
+  readonly floors?: Floors
+}
+
 /**
- * createTable is the table of every store that lives in one thread: it decides on rows, wherever
+ * createTable is the table of every store that answers at once: it decides on rows, wherever
  * they are kept. `makeRows` is given what rows need to know to make way for others.
  */
 export function createTable(
   makeRows: (care: RowCare) => Rows,
   nowUs: () => number,
+  parts: TableParts = {},
 ): Table<LaidRules> {
-  const layout = createLayout()
+  const { layout = createLayout(), blocks = createBlocks() } = parts
   const lists = createLists()
-  const blocks = createBlocks()
   const rows = makeRows({ freshAtUs, evicted, dropped: (cells, base) => dropLists(cells, base) })
-  const floors = createFloors(rows.shards, layout, lists)
+  const floors = parts.floors ?? createFloors(rows.shards, layout, lists)
   /** A row for keys that have none: what they would start from; and whether that is the floor. */
-  let start = new Float64Array(0)
+  let start = new Float64Array(layout.stride)
   let onFloor = false
   let evictions = 0
   let floored = 0
@@ -147,7 +154,7 @@ export function createTable(
   }
 
   function insertStart(key: string, tag: number, nowUs: number): void {
-    rows.insert(key, start, tag, nowUs)
+    rows.insert(key, start, tag, nowUs, onFloor)
     // Its lists are the row's now.
     for (let i = 0; i < start.length; i += 1) start[i] = 0
   }

@@ -1,0 +1,190 @@
+import { SluiceError } from '../../errors.ts'
+import { EVICTIONS, type Region } from './region.ts'
+
+/** A bucket's state: the number of changes, and two flags. */
+const VERSION = 2 ** 30 - 1
+const DEAD = 1 << 30
+const LOCKED = 1 << 31
+
+/** Who waits for a lock looks so often before it sleeps, and takes a bucket away after so long. */
+const SPINS = 50
+const SLEEP_MS = 0.1
+const STALL_MS = 10
+
+/** A bucket's entry in `where`: 22 bits of place + 1, and how often it was moved. 0: at home. */
+const PLACE_BITS = 22
+const PLACE_MASK = (1 << PLACE_BITS) - 1
+
+/** What a place is: 0 is `TAKEN` for the first places, one for each bucket, else `FREE`. */
+const TAKEN = 1
+const FREE = 2
+
+/** MOST_PLACES is how many places for buckets a table can have. */
+export const MOST_PLACES = PLACE_MASK
+
+/**
+ * Bucket is a view of one bucket at a time: 64 slots that are read without a lock and changed in
+ * one step. It has two sets of bits for the slots that hold a row; whether its version is even or
+ * odd tells which of them counts.
+ *
+ * To change it: `read`; work out privately what to write; `lock`, which fails if anybody was
+ * faster; write into slots that hold no row; `commit`, which writes the set of bits that does not
+ * count and makes it count, by one compare-and-swap. So a thread that is stopped anywhere leaves
+ * nothing half done but a lock. Whoever waits too long for that marks the bucket dead, copies it to
+ * another place and makes `where` point there. Should the thread only have been slow, all it can
+ * still write to is what does not count at the dead place: its commit fails, it gives the place back
+ * and begins again.
+ */
+export interface Bucket {
+  /** Where it begins, in words. */
+  first: number
+  /** The slots that hold a row, a bit each. */
+  readonly live: Int32Array
+  read(index: number): void
+  /** Whether nothing was committed since `read`, so that what was seen since belongs together. */
+  isUnchanged(): boolean
+  /** Takes the lock; false if it is not as it was read: then read again. */
+  lock(): boolean
+  /** Makes these slots hold rows, and gives the lock back; false if nothing was changed after all. */
+  commit(low: number, high: number): boolean
+}
+
+/** createBucket views the buckets of a region. `locked` is called with every lock; for tests. */
+export function createBucket(region: Region, words: Int32Array, locked?: () => void): Bucket {
+  const { bucketWords, buckets, places, whereAt, freeAt, placesAt } = region
+  /** Never woken: a wait on it is a sleep. And a word of this thread alone, to order reads by. */
+  const sleeper = new Int32Array(new SharedArrayBuffer(8))
+  const live = new Int32Array(2)
+  let index = 0
+  let place = 0
+  let state = 0
+
+  const firstOf = (at: number) => placesAt + at * bucketWords
+  const placeOf = (at: number, entry: number) => (entry === 0 ? at : (entry & PLACE_MASK) - 1)
+  /** Where the set of bits is that counts in this version. */
+  const bitsOf = (first: number, version: number) => first + 1 + 2 * (version & 1)
+
+  function read(wanted: number): void {
+    index = wanted
+    for (;;) {
+      const entry = words[whereAt + wanted]
+      place = placeOf(wanted, entry)
+      bucket.first = firstOf(place)
+      state = Atomics.load(words, bucket.first)
+      // Looked up again: in this version the place still belonged to the bucket.
+      if (words[whereAt + wanted] !== entry) continue
+      if ((state & DEAD) === 0) break
+      move(wanted, place)
+    }
+    const bits = bitsOf(bucket.first, state)
+    live[0] = words[bits]
+    live[1] = words[bits + 1]
+  }
+
+  function isUnchanged(): boolean {
+    // The store keeps the reads before it from being done after the load.
+    Atomics.store(sleeper, 1, 0)
+    return ((Atomics.load(words, bucket.first) ^ state) & VERSION) === 0
+  }
+
+  function lock(): boolean {
+    if ((state & LOCKED) !== 0) {
+      awaitRelease()
+      return false
+    }
+    if (Atomics.compareExchange(words, bucket.first, state, state | LOCKED) !== state) return false
+    locked?.()
+    return true
+  }
+
+  function commit(low: number, high: number): boolean {
+    const { first } = bucket
+    const next = (state + 1) & VERSION
+    const bits = bitsOf(first, next)
+    words[bits] = low
+    words[bits + 1] = high
+    const mine = state | LOCKED
+    if (Atomics.compareExchange(words, first, mine, next) === mine) return true
+    // Taken away while this thread was stalled. It has to be somewhere else before the place is free.
+    move(index, place)
+    free(place)
+    return false
+  }
+
+  /** Waits until the lock that was seen is gone, at most for a while; then moves the bucket. */
+  function awaitRelease(): void {
+    const isHeld = () => Atomics.load(words, bucket.first) === state
+    for (let spins = 0; spins < SPINS; spins += 1) if (!isHeld()) return
+    const untilMs = performance.now() + STALL_MS
+    while (performance.now() < untilMs) {
+      Atomics.wait(sleeper, 0, 0, SLEEP_MS)
+      if (!isHeld()) return
+    }
+    move(index, place)
+  }
+
+  /** Moves a bucket out of a place that is locked or dead. Any number of threads may try. */
+  function move(bucketIndex: number, from: number): void {
+    const entry = Atomics.load(words, whereAt + bucketIndex)
+    if (placeOf(bucketIndex, entry) !== from) return
+    const to = takePlace()
+    const [source, target] = [firstOf(from), firstOf(to)]
+    const seen = Atomics.load(words, source)
+    const version = seen & VERSION
+    if ((seen & DEAD) === 0) {
+      const isLocked = (seen & LOCKED) !== 0
+      const kill = () => Atomics.compareExchange(words, source, seen, version | DEAD) === seen
+      if (!isLocked || !kill()) return free(to)
+    }
+    for (let i = EVICTIONS; i < bucketWords; i += 1) words[target + i] = words[source + i]
+    // Versions of a place only ever go up, so that who looked here before will notice.
+    const next = (words[target] + 1) & VERSION
+    words[bitsOf(target, next)] = words[bitsOf(source, version)]
+    words[bitsOf(target, next) + 1] = words[bitsOf(source, version) + 1]
+    Atomics.store(words, target, next)
+    const moved = (((entry >>> PLACE_BITS) + 1) << PLACE_BITS) | (to + 1)
+    if (Atomics.compareExchange(words, whereAt + bucketIndex, entry, moved) !== entry) free(to)
+  }
+
+  function takePlace(): number {
+    for (let i = 0; i < places; i += 1) {
+      const at = (buckets + i) % places
+      const seen = Atomics.load(words, freeAt + at)
+      const isFree = seen === FREE || (seen === 0 && at >= buckets)
+      if (isFree && Atomics.compareExchange(words, freeAt + at, seen, TAKEN) === seen) return at
+    }
+    throw new SluiceError(
+      'SLUICE_STORE_STUCK',
+      `${places - buckets} threads were terminated while they wrote to this table of shared memory, ` +
+        'and another one has left a lock behind. Make a new store, and end threads between calls.',
+    )
+  }
+
+  function free(at: number): void {
+    // Neither locked nor alive for whoever still looks at it.
+    Atomics.or(words, firstOf(at), LOCKED | DEAD)
+    Atomics.store(words, freeAt + at, FREE)
+  }
+
+  // Plain fields only: an accessor would turn the object into a slow one.
+  const bucket: Bucket = { first: 0, live, read, isUnchanged, lock, commit }
+  return bucket
+}
+
+/** lowestOf is the number of the lowest bit that is set. */
+export function lowestOf(bits: number): number {
+  return 31 - Math.clz32(bits & -bits)
+}
+
+/** countOf is how many bits are set. */
+export function countOf(bits: number): number {
+  let count = 0
+  for (let left = bits; left !== 0; left &= left - 1) count += 1
+  return count
+}
+
+/** eachLive visits the slots of a bucket that hold a row. */
+export function eachLive({ live }: Bucket, visit: (slot: number) => void): void {
+  for (let bits = live[0]; bits !== 0; bits &= bits - 1) visit(lowestOf(bits))
+  for (let bits = live[1]; bits !== 0; bits &= bits - 1) visit(32 + lowestOf(bits))
+}

@@ -1,0 +1,188 @@
+import type { Rule } from '../../rule.ts'
+import { createFloor, type Floor, type FloorEntry } from '../floor.ts'
+import { type Floors, raiseToRow } from '../floors.ts'
+import type { Layout } from '../layout.ts'
+import { createLists } from '../lists.ts'
+import { type Bucket, eachLive } from './buckets.ts'
+import { BLOCK_TAG, HEAD_WORDS, type Region, SLOTS } from './region.ts'
+
+/** New rows are written beside the old ones, so these are at most half the slots. */
+const MOST_ROWS = SLOTS / 2 - 1
+
+/** FloorRow is one slot of a floor's bucket: a state for some columns, in the figures of a tag. */
+interface FloorRow {
+  readonly tag: number
+  readonly cells: Float64Array
+}
+
+/**
+ * SharedFloors keeps each shard's floor in a bucket of its own. What is raised or carried over is
+ * private until `commit`. A floor that is lost half way would forgive, so it is committed before
+ * the row that made it necessary goes.
+ */
+export interface SharedFloors extends Floors {
+  /** Forgets what was prepared, and reads anew. */
+  begin(): void
+  /** Writes what was prepared; false if somebody else was faster: then begin again. */
+  commit(): boolean
+}
+
+/** createSharedFloors reads and writes through `bucket`; the first floor's is number `homes`. */
+export function createSharedFloors(
+  region: Region,
+  words: Int32Array,
+  cells: Float64Array,
+  bucket: Bucket,
+  layout: Layout,
+): SharedFloors {
+  const { homes, slotWords, stride } = region
+  const lists = createLists()
+  let shardRead = -1
+  let before: readonly FloorRow[] = []
+  let entries: FloorEntry[] = []
+  let floor: Floor | undefined
+  /** Until then strangers start with everything used; see `rowsOf`. */
+  let hardUntilUs = 0
+
+  const slotAt = (slot: number) => bucket.first + HEAD_WORDS + slot * slotWords
+  const isEmpty = () => bucket.live[0] === 0 && bucket.live[1] === 0
+
+  function read(shard: number): void {
+    if (shard === shardRead) return
+    shardRead = shard
+    floor = undefined
+    bucket.read(homes + shard)
+  }
+
+  /** The floor of the shard that was read, as entries that can be worked on. */
+  function opened(shard: number): Floor {
+    read(shard)
+    if (floor) return floor
+    do before = readRows()
+    while (!bucket.isUnchanged() && reread())
+    entries = []
+    hardUntilUs = 0
+    for (const { tag, cells } of before) {
+      if (tag === BLOCK_TAG) hardUntilUs = cells[0]
+      else unpack(tag, cells)
+    }
+    floor = withHard(createFloor(lists.all[0], entries))
+    return floor
+  }
+
+  function reread(): boolean {
+    bucket.read(homes + shardRead)
+    return true
+  }
+
+  function readRows(): FloorRow[] {
+    const rows: FloorRow[] = []
+    eachLive(bucket, (slot) => {
+      const at = slotAt(slot)
+      const from = at / 2 + 1
+      rows.push({ tag: words[at + 1], cells: cells.slice(from, from + stride) })
+    })
+    return rows
+  }
+
+  function unpack(tag: number, row: Float64Array): void {
+    for (const { column, rule } of layout.written(tag)) {
+      const { at, cells } = layout.columns[column]
+      const state = row.slice(at, at + cells)
+      if (rule.algorithm.freshAtUs(state, 0, rule) > 0) entries.push({ column, rule, state })
+    }
+  }
+
+  function withHard(plain: Floor): Floor {
+    return {
+      ...plain,
+      raised: (nowUs) => plain.raised(nowUs) || hardUntilUs > nowUs,
+      apply(column, width, rule, state, at, nowUs) {
+        const applied = plain.apply(column, width, rule, state, at, nowUs)
+        if (hardUntilUs <= nowUs) return applied
+        rule.algorithm.spend(state, at, rule, rule.capacity, nowUs)
+        return true
+      },
+    }
+  }
+
+  /**
+   * Packs entries into as few rows as possible. There is no room for more than 31 different
+   * figures of one column; for what is left over, strangers start with everything used until it
+   * would be fresh.
+   */
+  function rowsOf(): FloorRow[] {
+    const packs: Map<number, FloorEntry>[] = []
+    let untilUs = hardUntilUs
+    for (const entry of entries) {
+      const { column, rule, state } = entry
+      const pack = packs.find((each) => !each.has(column))
+      if (pack) pack.set(column, entry)
+      else if (packs.length < MOST_ROWS) packs.push(new Map([[column, entry]]))
+      else untilUs = Math.max(untilUs, rule.algorithm.freshAtUs(state, 0, rule))
+    }
+    const rows = packs.map((pack) => {
+      const row = new Float64Array(stride)
+      const rules = new Map<number, Rule>()
+      for (const { column, rule, state } of pack.values()) {
+        row.set(state, layout.columns[column].at)
+        rules.set(column, rule)
+      }
+      return { tag: layout.tagOf(rules), cells: row }
+    })
+    if (untilUs === 0) return rows
+    const hard = new Float64Array(stride)
+    hard[0] = untilUs
+    return [...rows, { tag: BLOCK_TAG, cells: hard }]
+  }
+
+  /** Writes the rows into slots that hold none. */
+  function write(rows: readonly FloorRow[]): boolean {
+    const live = [0, 0]
+    let slot = 0
+    for (const { tag, cells: row } of rows) {
+      while ((bucket.live[slot >> 5] & (1 << slot)) !== 0) slot += 1
+      words[slotAt(slot) + 1] = tag
+      cells.set(row, slotAt(slot) / 2 + 1)
+      live[slot >> 5] |= 1 << slot
+      slot += 1
+    }
+    return bucket.commit(live[0], live[1])
+  }
+
+  return {
+    begin() {
+      shardRead = -1
+      floor = undefined
+    },
+    has(shard) {
+      read(shard)
+      return !isEmpty()
+    },
+    raised(shard, nowUs) {
+      read(shard)
+      if (isEmpty() && !floor) return undefined
+      return opened(shard).raised(nowUs) ? floor : undefined
+    },
+    raise(shard, cells, base, tag, nowUs) {
+      raiseToRow(opened(shard), layout, lists, cells, base, tag, nowUs)
+    },
+    commit() {
+      if (!floor) return true
+      const rows = rowsOf()
+      if (areSame(rows, before)) return true
+      return bucket.lock() && write(rows)
+    },
+    clear() {},
+  }
+}
+
+function areSame(some: readonly FloorRow[], others: readonly FloorRow[]): boolean {
+  return (
+    some.length === others.length &&
+    some.every(({ tag, cells }, i) => {
+      const other = others[i]
+      return tag === other.tag && cells.every((cell, j) => cell === other.cells[j])
+    })
+  )
+}

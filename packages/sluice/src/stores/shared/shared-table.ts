@@ -1,0 +1,157 @@
+import type { Algorithm } from '../../algorithms/algorithm.ts'
+import { createLayout, type LaidRules } from '../layout.ts'
+import type { Table } from '../store.ts'
+import { unfit, unlistable } from '../store-errors.ts'
+import { createTable } from '../table.ts'
+import { countOf, createBucket, eachLive } from './buckets.ts'
+import {
+  BLOCK_TAG,
+  BLOCKS,
+  EVICTIONS,
+  FLOORED,
+  HEAD_WORDS,
+  type Region,
+  ROWS,
+} from './region.ts'
+import { createSharedFloors } from './shared-floors.ts'
+import { createSharedRows } from './shared-rows.ts'
+import { createSharedTags } from './shared-tags.ts'
+
+/** SharedPlace is what all threads have of one table. */
+export interface SharedPlace {
+  readonly region: Region
+  readonly words: Int32Array
+  readonly cells: Float64Array
+  readonly secret: Int32Array
+}
+
+/**
+ * createSharedTable is a table that other threads use as well. The table inside decides on private
+ * copies of a key's row; here every verb is repeated until what it decided could be committed, which
+ * is at the first try unless another thread was at the same bucket. `locked` is called with every
+ * lock; for tests.
+ */
+export function createSharedTable(
+  { region, words, cells, secret }: SharedPlace,
+  algorithms: readonly Algorithm[],
+  nowUs: () => number,
+  locked?: () => void,
+): Table<LaidRules> {
+  const view = () => createBucket(region, words, locked)
+  const [home, other, floor] = [view(), view(), view()]
+  const book = createSharedTags(region, words, cells, algorithms)
+  const layout = createLayout(book, { columns: region.columns, unfit })
+  const floors = createSharedFloors(region, words, cells, floor, layout)
+  const rows = createSharedRows(region, words, cells, secret, { home, other }, floors)
+  const { blocks } = rows
+  const inner = createTable((care) => Object.assign(rows, { care }), nowUs, {
+    layout,
+    blocks,
+    floors,
+  })
+
+  function repeated(key: string, nowUs: number, verb: () => void): void {
+    do {
+      rows.read(key)
+      verb()
+    } while (!rows.commit(nowUs))
+  }
+
+  /** The sum of a count over all buckets of rows, each taken at one instant. */
+  function sum(count: () => number): number {
+    let all = 0
+    for (let index = 0; index < region.homes; index += 1) {
+      let some = 0
+      do {
+        other.read(index)
+        some = count()
+      } while (!other.isUnchanged())
+      all += some
+    }
+    return all
+  }
+
+  /** Visits the rows of the bucket in `other`. */
+  function eachRow(visit: (at: number, tag: number) => void): void {
+    eachLive(other, (slot) => {
+      const at = other.first + HEAD_WORDS + slot * region.slotWords
+      visit(at, words[at + 1] & BLOCK_TAG)
+    })
+  }
+
+  /** How many keys of it are blocked or not fresh. */
+  function inUse(nowUs: number): number {
+    const keys = new Set<string>()
+    eachRow((at, tag) => {
+      const from = at / 2 + 1
+      const untilUs = tag === BLOCK_TAG ? cells[from] : rows.care.freshAtUs(cells, from, tag)
+      if (untilUs > nowUs) keys.add(`${words[at]} ${words[at + 1] & ~BLOCK_TAG}`)
+    })
+    return keys.size
+  }
+
+  function blocksIn(): number {
+    let count = 0
+    eachRow((_at, tag) => {
+      if (tag === BLOCK_TAG) count += 1
+    })
+    return count
+  }
+
+  function empty(index: number): void {
+    for (;;) {
+      other.read(index)
+      const all = countOf(other.live[0]) + countOf(other.live[1])
+      if (all === 0) return
+      const blocked = index < region.homes ? blocksIn() : 0
+      if (!other.lock() || !other.commit(0, 0)) continue
+      if (index >= region.homes) return
+      Atomics.sub(words, ROWS, all - blocked)
+      Atomics.sub(words, BLOCKS, blocked)
+      return
+    }
+  }
+
+  return {
+    nowUs,
+    use: inner.use,
+    allow(set, key, cost, nowUs) {
+      for (;;) {
+        rows.read(key)
+        const passes = inner.allow(set, key, cost, nowUs)
+        if (rows.commit(nowUs)) return passes
+      }
+    },
+    decide(set, key, cost, nowUs, spend) {
+      do {
+        rows.read(key)
+        inner.decide(set, key, cost, nowUs, spend)
+      } while (!rows.commit(nowUs))
+    },
+    charge: (set, key, cost, nowUs) =>
+      repeated(key, nowUs, () => inner.charge(set, key, cost, nowUs)),
+    refund: (set, key, cost, nowUs) =>
+      repeated(key, nowUs, () => inner.refund(set, key, cost, nowUs)),
+    block: (key, untilUs, nowUs) => repeated(key, nowUs, () => inner.block(key, untilUs, nowUs)),
+    unblock: (key) => repeated(key, 0, () => inner.unblock(key)),
+    reset: (key, nowUs) => repeated(key, nowUs, () => inner.reset(key, nowUs)),
+    rulesOf(key) {
+      rows.read(key)
+      return inner.rulesOf(key)
+    },
+    clear() {
+      for (let index = 0; index < region.buckets; index += 1) empty(index)
+    },
+    keys() {
+      throw unlistable()
+    },
+    size: (nowUs) => sum(() => inUse(nowUs)),
+    stats: () => ({
+      rows: words[ROWS],
+      maxKeys: region.maxKeys,
+      blocked: words[BLOCKS],
+      evictions: sum(() => words[other.first + EVICTIONS]),
+      floored: sum(() => words[other.first + FLOORED]),
+    }),
+  }
+}
