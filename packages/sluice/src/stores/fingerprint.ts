@@ -21,41 +21,44 @@ export function newSecret(): Int32Array {
  */
 export function createFingerprint([secret0, secret1]: Int32Array): Fingerprint {
   let lastKey = ''
-  const print = {
-    low: 0,
-    high: 0,
-    read(key: string): void {
-      // The same key again, as hot ones come: comparing is cheaper than hashing.
-      if (key === lastKey) return
-      lastKey = key
-      let v0 = secret0
-      let v1 = secret1
-      let v2 = secret0 ^ 0x6c796765
-      let v3 = secret1 ^ 0x74656462
-      const length = key.length
-      // After the pairs a word with the odd unit, if there is one, and the length; then three of 0.
-      const last = length & ~1
-      for (let i = 0; i < last + 8; i += 2) {
-        let word = 0
-        if (i < last) word = key.charCodeAt(i) | (key.charCodeAt(i + 1) << 16)
-        else if (i === last) word = (last < length ? key.charCodeAt(i) : 0) | (length << 16)
-        else if (i === last + 2) v2 ^= 0xee
-        v3 ^= word
-        v0 = (v0 + v1) | 0
-        v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
-        v0 = (v0 << 16) | (v0 >>> 16)
-        v2 = (v2 + v3) | 0
-        v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2
-        v0 = (v0 + v3) | 0
-        v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
-        v2 = (v2 + v1) | 0
-        v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
-        v2 = (v2 << 16) | (v2 >>> 16)
-        v0 ^= word
-      }
-      print.low = v1 ^ v3
-      print.high = v0 ^ v2
-    },
+  // A small function of its own, so that it is inlined.
+  function read(key: string): void {
+    // The same key again, as hot ones come: comparing is cheaper than hashing.
+    if (key === lastKey) return
+    lastKey = key
+    hash(key)
   }
+
+  function hash(key: string): void {
+    let v0 = secret0
+    let v1 = secret1
+    let v2 = secret0 ^ 0x6c796765
+    let v3 = secret1 ^ 0x74656462
+    const length = key.length
+    // After the pairs a word with the odd unit, if there is one, and the length; then three of 0.
+    const last = length & ~1
+    for (let i = 0; i < last + 8; i += 2) {
+      let word = 0
+      if (i < last) word = key.charCodeAt(i) | (key.charCodeAt(i + 1) << 16)
+      else if (i === last) word = (last < length ? key.charCodeAt(i) : 0) | (length << 16)
+      else if (i === last + 2) v2 ^= 0xee
+      v3 ^= word
+      v0 = (v0 + v1) | 0
+      v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
+      v0 = (v0 << 16) | (v0 >>> 16)
+      v2 = (v2 + v3) | 0
+      v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2
+      v0 = (v0 + v3) | 0
+      v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
+      v2 = (v2 + v1) | 0
+      v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
+      v2 = (v2 << 16) | (v2 >>> 16)
+      v0 ^= word
+    }
+    print.low = v1 ^ v3
+    print.high = v0 ^ v2
+  }
+
+  const print: Fingerprint = { low: 0, high: 0, read }
   return print
 }

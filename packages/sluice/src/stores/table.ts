@@ -109,12 +109,11 @@ export function createTable(
   /** Moves to the key's row, written for these rules; false when it has none. */
   function find(set: LaidRules, key: string, nowUs: number): boolean {
     if (!rows.find(key)) return false
-    adoptRow(set, nowUs)
+    if (rows.tag !== set.tag) adoptRow(set, nowUs)
     return true
   }
 
   function adoptRow(set: LaidRules, nowUs: number): void {
-    if (rows.tag === set.tag) return
     const tag = adopt(set, rows.cells, rows.base, rows.tag, nowUs)
     if (tag !== rows.tag) rows.retag(tag)
   }
@@ -205,7 +204,7 @@ export function createTable(
       } else if (!spend && rows.tag !== set.tag) {
         previewStart(set, nowUs)
       } else {
-        adoptRow(set, nowUs)
+        if (rows.tag !== set.tag) adoptRow(set, nowUs)
         cells = rows.cells
         base = rows.base
         if (set.only !== undefined && spend && !set.delays && figures.blockedUs === 0) {

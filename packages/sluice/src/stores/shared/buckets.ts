@@ -1,5 +1,5 @@
 import { SluiceError } from '../../errors.ts'
-import { EVICTIONS, type Region } from './region.ts'
+import { EVICTIONS, HEAD_WORDS, OWNER, type Region } from './region.ts'
 
 /** A bucket's state: the number of changes, and two flags. */
 const VERSION = 2 ** 30 - 1
@@ -36,11 +36,13 @@ export const MOST_PLACES = PLACE_MASK
  * and begins again.
  */
 export interface Bucket {
-  /** Where it begins, in words. */
-  first: number
+  /** Where its head begins, in words. */
+  head: number
   /** The slots that hold a row, a bit each. */
   readonly live: Int32Array
   read(index: number): void
+  /** Where a slot begins. */
+  slotAt(slot: number): number
   /** Whether nothing was committed since `read`, so that what was seen since belongs together. */
   isUnchanged(): boolean
   /** Takes the lock; false if it is not as it was read: then read again. */
@@ -51,40 +53,52 @@ export interface Bucket {
 
 /** createBucket views the buckets of a region. `locked` is called with every lock; for tests. */
 export function createBucket(region: Region, words: Int32Array, locked?: () => void): Bucket {
-  const { bucketWords, buckets, places, whereAt, freeAt, placesAt } = region
+  const { slotWords, nearSlots, headWords, farWords } = region
+  const { buckets, places, whereAt, freeAt, headsAt, slotsAt } = region
   /** Never woken: a wait on it is a sleep. And a word of this thread alone, to order reads by. */
   const sleeper = new Int32Array(new SharedArrayBuffer(8))
   const live = new Int32Array(2)
   let index = 0
   let place = 0
+  let far = 0
   let state = 0
 
-  const firstOf = (at: number) => placesAt + at * bucketWords
+  const headOf = (at: number) => headsAt + at * headWords
+  /** As if the far slots began with number 0. */
+  const farOf = (at: number) => slotsAt + at * farWords - nearSlots * slotWords
   const placeOf = (at: number, entry: number) => (entry === 0 ? at : (entry & PLACE_MASK) - 1)
   /** Where the set of bits is that counts in this version. */
-  const bitsOf = (first: number, version: number) => first + 1 + 2 * (version & 1)
+  const bitsOf = (head: number, version: number) => head + 1 + 2 * (version & 1)
 
   function read(wanted: number): void {
     index = wanted
     for (;;) {
-      const entry = words[whereAt + wanted]
-      place = placeOf(wanted, entry)
-      bucket.first = firstOf(place)
-      state = Atomics.load(words, bucket.first)
-      // Looked up again: in this version the place still belonged to the bucket.
-      if (words[whereAt + wanted] !== entry) continue
+      place = placeOf(wanted, words[whereAt + wanted])
+      bucket.head = headOf(place)
+      far = farOf(place)
+      state = words[bucket.head]
       if ((state & DEAD) === 0) break
       move(wanted, place)
     }
-    const bits = bitsOf(bucket.first, state)
+    const bits = bitsOf(bucket.head, state)
     live[0] = words[bits]
     live[1] = words[bits + 1]
+  }
+
+  function slotAt(slot: number): number {
+    return (slot < nearSlots ? bucket.head + HEAD_WORDS : far) + slot * slotWords
   }
 
   function isUnchanged(): boolean {
     // The store keeps the reads before it from being done after the load.
     Atomics.store(sleeper, 1, 0)
-    return ((Atomics.load(words, bucket.first) ^ state) & VERSION) === 0
+    return ((Atomics.load(words, bucket.head) ^ state) & VERSION) === 0 && isOwn()
+  }
+
+  /** Whether the place still belongs to the bucket that was read. */
+  function isOwn(): boolean {
+    const owner = words[bucket.head + OWNER]
+    return owner === 0 ? place === index : owner - 1 === index
   }
 
   function lock(): boolean {
@@ -92,19 +106,23 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
       awaitRelease()
       return false
     }
-    if (Atomics.compareExchange(words, bucket.first, state, state | LOCKED) !== state) return false
-    locked?.()
-    return true
+    if (Atomics.compareExchange(words, bucket.head, state, state | LOCKED) !== state) return false
+    if (isOwn()) {
+      locked?.()
+      return true
+    }
+    Atomics.compareExchange(words, bucket.head, state | LOCKED, state)
+    return false
   }
 
   function commit(low: number, high: number): boolean {
-    const { first } = bucket
+    const { head } = bucket
     const next = (state + 1) & VERSION
-    const bits = bitsOf(first, next)
+    const bits = bitsOf(head, next)
     words[bits] = low
     words[bits + 1] = high
     const mine = state | LOCKED
-    if (Atomics.compareExchange(words, first, mine, next) === mine) return true
+    if (Atomics.compareExchange(words, head, mine, next) === mine) return true
     // Taken away while this thread was stalled. It has to be somewhere else before the place is free.
     move(index, place)
     free(place)
@@ -113,7 +131,7 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
 
   /** Waits until the lock that was seen is gone, at most for a while; then moves the bucket. */
   function awaitRelease(): void {
-    const isHeld = () => Atomics.load(words, bucket.first) === state
+    const isHeld = () => Atomics.load(words, bucket.head) === state
     for (let spins = 0; spins < SPINS; spins += 1) if (!isHeld()) return
     const untilMs = performance.now() + STALL_MS
     while (performance.now() < untilMs) {
@@ -128,22 +146,31 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
     const entry = Atomics.load(words, whereAt + bucketIndex)
     if (placeOf(bucketIndex, entry) !== from) return
     const to = takePlace()
-    const [source, target] = [firstOf(from), firstOf(to)]
+    const [source, target] = [headOf(from), headOf(to)]
     const seen = Atomics.load(words, source)
     const version = seen & VERSION
     if ((seen & DEAD) === 0) {
       const isLocked = (seen & LOCKED) !== 0
       const kill = () => Atomics.compareExchange(words, source, seen, version | DEAD) === seen
-      if (!isLocked || !kill()) return free(to)
+      if (!isLocked || !kill()) {
+        free(to)
+        return
+      }
     }
-    for (let i = EVICTIONS; i < bucketWords; i += 1) words[target + i] = words[source + i]
+    copy(source + EVICTIONS, target + EVICTIONS, headWords - EVICTIONS)
+    copy(slotsAt + from * farWords, slotsAt + to * farWords, farWords)
     // Versions of a place only ever go up, so that who looked here before will notice.
     const next = (words[target] + 1) & VERSION
     words[bitsOf(target, next)] = words[bitsOf(source, version)]
     words[bitsOf(target, next) + 1] = words[bitsOf(source, version) + 1]
+    words[target + OWNER] = bucketIndex + 1
     Atomics.store(words, target, next)
     const moved = (((entry >>> PLACE_BITS) + 1) << PLACE_BITS) | (to + 1)
     if (Atomics.compareExchange(words, whereAt + bucketIndex, entry, moved) !== entry) free(to)
+  }
+
+  function copy(from: number, to: number, count: number): void {
+    for (let i = 0; i < count; i += 1) words[to + i] = words[from + i]
   }
 
   function takePlace(): number {
@@ -162,12 +189,12 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
 
   function free(at: number): void {
     // Neither locked nor alive for whoever still looks at it.
-    Atomics.or(words, firstOf(at), LOCKED | DEAD)
+    Atomics.or(words, headOf(at), LOCKED | DEAD)
     Atomics.store(words, freeAt + at, FREE)
   }
 
   // Plain fields only: an accessor would turn the object into a slow one.
-  const bucket: Bucket = { first: 0, live, read, isUnchanged, lock, commit }
+  const bucket: Bucket = { head: 0, live, read, slotAt, isUnchanged, lock, commit }
   return bucket
 }
 

@@ -119,12 +119,7 @@ export function openDirectory(buffer: SharedArrayBuffer): Directory {
   }
 }
 
-function checkRoom(
-  buffer: SharedArrayBuffer,
-  name: string,
-  bytes: number,
-  places: number,
-): void {
+function checkRoom(buffer: SharedArrayBuffer, name: string, bytes: number, places: number): void {
   if (bytes <= buffer.maxByteLength && places <= MOST_PLACES) return
   throw new SluiceError(
     'SLUICE_STORE_FULL',

@@ -1,24 +1,32 @@
 import { type Column, strideOf } from '../layout.ts'
 
-/** Slots of a bucket: as many as the bits of two words. */
-export const SLOTS = 64
+/** Slots of a bucket. */
+export const SLOTS = 58
 
 /**
- * Words at the head of a bucket: its state, twice the bits of the slots that hold a row, and the
- * counts of evictions and floored starts.
+ * Words at the head of a bucket: its state, twice the bits of the slots that hold a row, the counts
+ * of evictions and floored starts, and the number of the bucket + 1 where it is not at home.
  */
 export const HEAD_WORDS = 8
 export const EVICTIONS = 5
 export const FLOORED = 6
+export const OWNER = 7
 
-/** Homes that share a floor. */
-export const SHARD_BUCKETS = 64
+/** Words of a cache line. */
+const LINE_WORDS = 16
 
-/** Rows a bucket has on average when the table is full. That one has 64 is then next to impossible. */
-const MEAN_ROWS = 28
+/** 2 to this many homes share a floor. */
+export const SHARD_BITS = 6
+
+/** Rows a bucket has on average when the table is full. That one has 58 is then next to impossible. */
+const MEAN_ROWS = 27
 
 /** Fewer, and the bits that tell keys of one bucket apart would not be enough. */
 const LEAST_BUCKETS = 256
+
+/** Places that threads may leave behind when they are terminated with a lock. */
+const LEAST_SPARES = 256
+const MOST_SPARES = 1_024
 
 /** Words that count what a table holds: rows, and block rows. */
 export const ROWS = 0
@@ -38,15 +46,22 @@ export const TAG_CELLS = 4
  * Region is where the parts of one table are, counted in 32-bit words from its beginning. All of
  * it is 0 at first, and that means: empty, and every bucket in its first place.
  *
- *     counters | where each bucket is | which places are free | tags | places of buckets
+ *     counters | where each bucket is | which places are free | tags | heads | slots
+ *
+ * A place for a bucket is a head, with the slots beside it that fill its cache line, and the other
+ * slots. Heads lie together: in a table with few rows they are all that is touched, and in a full
+ * one they stay in the cache.
  */
 export interface Region {
   readonly columns: readonly Column[]
   readonly maxKeys: number
-  /** Cells of a row, and words of a slot and of a bucket. */
+  /** Cells of a row, and words of a slot. */
   readonly stride: number
   readonly slotWords: number
-  readonly bucketWords: number
+  /** How many slots are beside a head; words of a head with these, and of the other slots. */
+  readonly nearSlots: number
+  readonly headWords: number
+  readonly farWords: number
   /** Buckets for rows; after them come those for floors, one per shard. */
   readonly homes: number
   readonly buckets: number
@@ -57,7 +72,8 @@ export interface Region {
   readonly tags: number
   readonly tagsAt: number
   readonly tagWords: number
-  readonly placesAt: number
+  readonly headsAt: number
+  readonly slotsAt: number
   readonly bytes: number
 }
 
@@ -66,23 +82,28 @@ export function regionOf(maxKeys: number, columns: readonly Column[]): Region {
   // A block row needs a cell even where no rule does.
   const stride = Math.max(1, strideOf(columns))
   const slotWords = 2 * (1 + stride)
-  const bucketWords = HEAD_WORDS + SLOTS * slotWords
+  const nearSlots = Math.floor((LINE_WORDS - HEAD_WORDS) / slotWords)
+  const headWords = HEAD_WORDS + nearSlots * slotWords
+  const farWords = (SLOTS - nearSlots) * slotWords
   const homes = Math.max(LEAST_BUCKETS, Math.ceil(maxKeys / MEAN_ROWS))
-  const buckets = homes + Math.ceil(homes / SHARD_BUCKETS)
-  const places = buckets + 1_024 + Math.ceil(buckets / 64)
+  const buckets = homes + Math.ceil(homes / 2 ** SHARD_BITS)
+  const places = buckets + Math.min(MOST_SPARES, Math.max(LEAST_SPARES, buckets >> 4))
   const tags = Math.min(MOST_TAGS, Math.max(LEAST_TAGS, Math.ceil(maxKeys / 64)))
   const tagWords = TAG_HEAD_WORDS + 2 * TAG_CELLS * columns.length
   const whereAt = COUNTER_WORDS
   const freeAt = whereAt + buckets
-  const tagsAt = even(freeAt + places)
-  const placesAt = tagsAt + (tags + 1) * tagWords
-  const bytes = Math.ceil((4 * (placesAt + places * bucketWords)) / 64) * 64
+  const tagsAt = lines(freeAt + places)
+  const headsAt = lines(tagsAt + (tags + 1) * tagWords)
+  const slotsAt = lines(headsAt + places * headWords)
+  const bytes = 4 * lines(slotsAt + places * farWords)
   return {
     columns,
     maxKeys,
     stride,
     slotWords,
-    bucketWords,
+    nearSlots,
+    headWords,
+    farWords,
     homes,
     buckets,
     places,
@@ -91,9 +112,11 @@ export function regionOf(maxKeys: number, columns: readonly Column[]): Region {
     tags,
     tagsAt,
     tagWords,
-    placesAt,
+    headsAt,
+    slotsAt,
     bytes,
   }
 }
 
-const even = (words: number) => words + (words % 2)
+/** Rounds up to whole cache lines. */
+const lines = (words: number) => Math.ceil(words / LINE_WORDS) * LINE_WORDS

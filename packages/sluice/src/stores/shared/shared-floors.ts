@@ -4,7 +4,7 @@ import { type Floors, raiseToRow } from '../floors.ts'
 import type { Layout } from '../layout.ts'
 import { createLists } from '../lists.ts'
 import { type Bucket, eachLive } from './buckets.ts'
-import { BLOCK_TAG, HEAD_WORDS, type Region, SLOTS } from './region.ts'
+import { BLOCK_TAG, type Region, SLOTS } from './region.ts'
 
 /** New rows are written beside the old ones, so these are at most half the slots. */
 const MOST_ROWS = SLOTS / 2 - 1
@@ -21,6 +21,8 @@ interface FloorRow {
  * the row that made it necessary goes.
  */
 export interface SharedFloors extends Floors {
+  /** Whether a floor was read since `begin`. */
+  isOpen: boolean
   /** Forgets what was prepared, and reads anew. */
   begin(): void
   /** Writes what was prepared; false if somebody else was faster: then begin again. */
@@ -35,7 +37,7 @@ export function createSharedFloors(
   bucket: Bucket,
   layout: Layout,
 ): SharedFloors {
-  const { homes, slotWords, stride } = region
+  const { homes, stride } = region
   const lists = createLists()
   let shardRead = -1
   let before: readonly FloorRow[] = []
@@ -44,11 +46,11 @@ export function createSharedFloors(
   /** Until then strangers start with everything used; see `rowsOf`. */
   let hardUntilUs = 0
 
-  const slotAt = (slot: number) => bucket.first + HEAD_WORDS + slot * slotWords
   const isEmpty = () => bucket.live[0] === 0 && bucket.live[1] === 0
 
   function read(shard: number): void {
     if (shard === shardRead) return
+    floors.isOpen = true
     shardRead = shard
     floor = undefined
     bucket.read(homes + shard)
@@ -78,7 +80,7 @@ export function createSharedFloors(
   function readRows(): FloorRow[] {
     const rows: FloorRow[] = []
     eachLive(bucket, (slot) => {
-      const at = slotAt(slot)
+      const at = bucket.slotAt(slot)
       const from = at / 2 + 1
       rows.push({ tag: words[at + 1], cells: cells.slice(from, from + stride) })
     })
@@ -107,7 +109,7 @@ export function createSharedFloors(
   }
 
   /**
-   * Packs entries into as few rows as possible. There is no room for more than 31 different
+   * Packs entries into as few rows as possible. There is no room for more than 28 different
    * figures of one column; for what is left over, strangers start with everything used until it
    * would be fresh.
    */
@@ -142,16 +144,19 @@ export function createSharedFloors(
     let slot = 0
     for (const { tag, cells: row } of rows) {
       while ((bucket.live[slot >> 5] & (1 << slot)) !== 0) slot += 1
-      words[slotAt(slot) + 1] = tag
-      cells.set(row, slotAt(slot) / 2 + 1)
+      words[bucket.slotAt(slot) + 1] = tag
+      cells.set(row, bucket.slotAt(slot) / 2 + 1)
       live[slot >> 5] |= 1 << slot
       slot += 1
     }
     return bucket.commit(live[0], live[1])
   }
 
-  return {
+  // Plain fields only: an accessor would turn the object into a slow one.
+  const floors: SharedFloors = {
+    isOpen: false,
     begin() {
+      floors.isOpen = false
       shardRead = -1
       floor = undefined
     },
@@ -175,6 +180,7 @@ export function createSharedFloors(
     },
     clear() {},
   }
+  return floors
 }
 
 function areSame(some: readonly FloorRow[], others: readonly FloorRow[]): boolean {

@@ -8,10 +8,9 @@ import {
   BLOCKS,
   EVICTIONS,
   FLOORED,
-  HEAD_WORDS,
   type Region,
   ROWS,
-  SHARD_BUCKETS,
+  SHARD_BITS,
   SLOTS,
 } from './region.ts'
 import type { SharedFloors } from './shared-floors.ts'
@@ -27,6 +26,14 @@ const LOOKED_AT = 8
 
 /** The upper 20 bits of a slot's second word belong to the fingerprint, the others are the tag. */
 const TAG_MASK = 4_095
+
+/**
+ * The order in which a key likes slots, and is looked for in them: those beside the bucket's head;
+ * those with a bit in one word, from some slot on; those in the other word.
+ */
+const PASSES = 3
+const wordOf = (pass: number, low: number) => (pass === 0 ? 0 : ((low >>> 5) ^ pass) & 1)
+const turnOf = (pass: number, low: number) => (pass === 0 ? 0 : low & 31)
 
 /**
  * SharedRows holds one key at a time: `read` copies its row and block into private memory, a table
@@ -60,7 +67,7 @@ export function createSharedRows(
   buckets: { readonly home: Bucket; readonly other: Bucket },
   floors: SharedFloors,
 ): SharedRows {
-  const { homes, maxKeys, slotWords, stride } = region
+  const { homes, maxKeys, nearSlots, stride } = region
   const { home, other } = buckets
   const print = createFingerprint(secret)
   /** The row as it was read, its slot, and whether the key has one by now; likewise its block. */
@@ -80,10 +87,16 @@ export function createSharedRows(
   let isEvicted = false
   let needsRoom = false
   let isFloored = false
+  /** Whether anything but a change of the key's own row may be involved. */
+  let isMore = true
 
-  const slotAt = (bucket: Bucket, at: number) => bucket.first + HEAD_WORDS + at * slotWords
-  const tagAt = (bucket: Bucket, at: number) => words[slotAt(bucket, at) + 1] & TAG_MASK
-  const cellsAt = (bucket: Bucket, at: number) => slotAt(bucket, at) / 2 + 1
+  const near = (1 << nearSlots) - 1
+  const maskOf = (pass: number, word: number) => {
+    if (word === 1) return (1 << (SLOTS - 32)) - 1
+    return pass === 0 ? near : ~near
+  }
+  const tagAt = (bucket: Bucket, at: number) => words[bucket.slotAt(at) + 1] & TAG_MASK
+  const cellsAt = (bucket: Bucket, at: number) => (bucket.slotAt(at) >> 1) + 1
 
   function homeOf(): number {
     const chooses = ((print.high << 20) | (print.low >>> 12)) >>> 0
@@ -94,27 +107,20 @@ export function createSharedRows(
     print.read(key)
     const index = homeOf()
     home.read(index)
-    floors.begin()
-    rows.shard = Math.floor(index / SHARD_BUCKETS)
+    rows.shard = index >> SHARD_BITS
     slot = -1
     tagBefore = 0
-    blockSlot = -1
-    blockUs = 0
-    victim = -1
-    isEvicted = false
-    needsRoom = false
-    isFloored = false
+    if (isMore || floors.isOpen) forget()
     const { low } = print
     const high = print.high & ~TAG_MASK
     const hasBlocks = words[BLOCKS] > 0
-    // From the slot that the key would like best, first in its half of the slots.
-    const turn = low & 31
-    search: for (let half = 0; half < 2; half += 1) {
-      const word = half ^ ((low >>> 5) & 1)
-      const set = home.live[word]
+    search: for (let pass = 0; pass < PASSES; pass += 1) {
+      const word = wordOf(pass, low)
+      const turn = turnOf(pass, low)
+      const set = home.live[word] & maskOf(pass, word)
       for (let bits = (set >>> turn) | (set << (32 - turn)); bits !== 0; bits &= bits - 1) {
         const at = 32 * word + ((turn + lowestOf(bits)) & 31)
-        const first = home.first + HEAD_WORDS + at * slotWords
+        const first = home.slotAt(at)
         if (words[first] !== low) continue
         const second = words[first + 1]
         if ((second & ~TAG_MASK) !== high) continue
@@ -125,18 +131,35 @@ export function createSharedRows(
     }
     rows.tag = tagBefore
     present = slot >= 0
-    blockBeforeUs = blockUs
+    if (!present) isMore = true
+  }
+
+  /** Forgets what there was besides a row. */
+  function forget(): void {
+    floors.begin()
+    isMore = false
+    blockSlot = -1
+    blockUs = 0
+    blockBeforeUs = 0
+    blocks.size = 0
+    victim = -1
+    isEvicted = false
+    needsRoom = false
+    isFloored = false
   }
 
   function readBlock(at: number, first: number): void {
+    isMore = true
     blockSlot = at
-    blockUs = cells[first / 2 + 1]
+    blockUs = cells[(first >> 1) + 1]
+    blockBeforeUs = blockUs
+    blocks.size = 1
   }
 
   function readRow(at: number, first: number): void {
     slot = at
     tagBefore = words[first + 1] & TAG_MASK
-    const from = first / 2 + 1
+    const from = (first >> 1) + 1
     for (let i = 0; i < stride; i += 1) {
       const cell = cells[from + i]
       before[i] = cell
@@ -153,6 +176,12 @@ export function createSharedRows(
   }
 
   function commit(nowUs: number): boolean {
+    // By far the most frequent: another state, or the same, for a key that has one and no block.
+    if (isMore || floors.isOpen) return commitAll(nowUs)
+    return hasChanged() ? home.lock() && update() : home.isUnchanged()
+  }
+
+  function commitAll(nowUs: number): boolean {
     const rowChanged = hasChanged()
     // A block that has ended goes along.
     if (rowChanged && blockUs <= nowUs) blockUs = 0
@@ -180,6 +209,15 @@ export function createSharedRows(
     return true
   }
 
+  /** Writes the row into another slot, and makes that count. */
+  function update(): boolean {
+    live[0] = home.live[0]
+    live[1] = home.live[1]
+    writeSlot(rows.tag, rows.cells)
+    drop(slot)
+    return home.commit(live[0], live[1])
+  }
+
   /** Writes rows into slots that hold none, and makes them count. */
   function write(rowChanged: boolean, blockChanged: boolean): boolean {
     live[0] = home.live[0]
@@ -193,8 +231,8 @@ export function createSharedRows(
     if (rowChanged && slot >= 0) drop(slot)
     if (blockChanged && blockSlot >= 0) drop(blockSlot)
     if (victim >= 0) drop(victim)
-    if (isEvicted) words[home.first + EVICTIONS] += 1
-    if (isFloored && added >= 0) words[home.first + FLOORED] += 1
+    if (isEvicted) words[home.head + EVICTIONS] += 1
+    if (isFloored && added >= 0) words[home.head + FLOORED] += 1
     return home.commit(live[0], live[1])
   }
 
@@ -202,18 +240,27 @@ export function createSharedRows(
     live[at >> 5] &= ~(1 << at)
   }
 
-  /** Writes a row into the free slot that the key likes best. */
+  /** The free slot that the key likes best. */
+  function freeSlot(): number {
+    for (let pass = 0; pass < PASSES; pass += 1) {
+      const word = wordOf(pass, print.low)
+      const turn = turnOf(pass, print.low)
+      const free = ~live[word] & maskOf(pass, word)
+      if (free === 0) continue
+      return 32 * word + ((turn + lowestOf((free >>> turn) | (free << (32 - turn)))) & 31)
+    }
+    return -1
+  }
+
+  /** Writes a row into a free slot: next to its old one if it can be, since that is at hand. */
   function writeSlot(tag: number, row: Float64Array): number {
-    const turn = print.low & 31
-    let word = (print.low >>> 5) & 1
-    if (~live[word] === 0) word ^= 1
-    const free = ~live[word]
-    const at = 32 * word + ((turn + lowestOf((free >>> turn) | (free << (32 - turn)))) & 31)
-    live[word] |= 1 << at
-    const first = home.first + HEAD_WORDS + at * slotWords
+    const next = slot ^ 1
+    const at = slot >= 0 && (live[next >> 5] & (1 << next)) === 0 ? next : freeSlot()
+    live[at >> 5] |= 1 << at
+    const first = home.slotAt(at)
     words[first] = print.low
     words[first + 1] = (print.high & ~TAG_MASK) | tag
-    const to = first / 2 + 1
+    const to = (first >> 1) + 1
     for (let i = 0; i < stride; i += 1) cells[to + i] = row[i]
     return at
   }
@@ -242,7 +289,7 @@ export function createSharedRows(
     let foundUs = Number.POSITIVE_INFINITY
     let looked = 0
     for (let i = 0; i < SLOTS && looked < LOOKED_AT; i += 1) {
-      const at = (print.low + i) & (SLOTS - 1)
+      const at = ((print.low & 63) + i) % SLOTS
       if ((bucket.live[at >> 5] & (1 << at)) === 0 || (bucket === home && at === slot)) continue
       const tag = tagAt(bucket, at)
       const from = cellsAt(bucket, at)
@@ -273,9 +320,9 @@ export function createSharedRows(
       const at = nearest(other, false, nowUs)
       if (at < 0) continue
       floors.begin()
-      const inUse = evict(other, at, Math.floor(index / SHARD_BUCKETS), nowUs)
+      const inUse = evict(other, at, index >> SHARD_BITS, nowUs)
       if (!other.isUnchanged() || !floors.commit() || !other.lock()) return
-      if (inUse) words[other.first + EVICTIONS] += 1
+      if (inUse) words[other.head + EVICTIONS] += 1
       live.set(other.live)
       drop(at)
       if (other.commit(live[0], live[1])) Atomics.sub(words, ROWS, 1)
@@ -286,10 +333,11 @@ export function createSharedRows(
   }
 
   const blocks: Blocks = {
-    // Always asked: whether a key is blocked was read with its row.
-    size: 1,
+    /** Whether the key that was read is blocked. */
+    size: 0,
     leftUs: (_key, nowUs) => (blockUs > nowUs ? blockUs - nowUs : 0),
     set(_key, untilUs, nowUs) {
+      isMore = true
       blockUs = untilUs
       if (blockSlot >= 0) return
       let count = 0

@@ -4,15 +4,7 @@ import type { Table } from '../store.ts'
 import { unfit, unlistable } from '../store-errors.ts'
 import { createTable } from '../table.ts'
 import { countOf, createBucket, eachLive } from './buckets.ts'
-import {
-  BLOCK_TAG,
-  BLOCKS,
-  EVICTIONS,
-  FLOORED,
-  HEAD_WORDS,
-  type Region,
-  ROWS,
-} from './region.ts'
+import { BLOCK_TAG, BLOCKS, EVICTIONS, FLOORED, type Region, ROWS } from './region.ts'
 import { createSharedFloors } from './shared-floors.ts'
 import { createSharedRows } from './shared-rows.ts'
 import { createSharedTags } from './shared-tags.ts'
@@ -74,7 +66,7 @@ export function createSharedTable(
   /** Visits the rows of the bucket in `other`. */
   function eachRow(visit: (at: number, tag: number) => void): void {
     eachLive(other, (slot) => {
-      const at = other.first + HEAD_WORDS + slot * region.slotWords
+      const at = other.slotAt(slot)
       visit(at, words[at + 1] & BLOCK_TAG)
     })
   }
@@ -150,8 +142,8 @@ export function createSharedTable(
       rows: words[ROWS],
       maxKeys: region.maxKeys,
       blocked: words[BLOCKS],
-      evictions: sum(() => words[other.first + EVICTIONS]),
-      floored: sum(() => words[other.first + FLOORED]),
+      evictions: sum(() => words[other.head + EVICTIONS]),
+      floored: sum(() => words[other.head + FLOORED]),
     }),
   }
 }
