@@ -24,6 +24,12 @@ export const contestants = [
     group: 'sluice',
     except: ['zipf', 'flood'],
   },
+  {
+    name: 'sluice-shared',
+    label: 'sluice sharedMemoryStore allow',
+    group: 'sluice',
+    note: 'used by one thread here; its buffer has its full size from the start',
+  },
   { name: 'sluice-memory', label: 'sluice memoryStore allow', group: 'sluice' },
   {
     name: 'sluice-memory-check',

@@ -9,14 +9,17 @@ import { helpText, parseOptions } from './lib/options.mjs'
 import { installPeers, npm } from './lib/peers.mjs'
 import { reportOf } from './lib/report.mjs'
 import { textTable } from './lib/table.mjs'
+import { measureThreads } from './lib/threads.mjs'
 import { workloads } from './lib/workloads.mjs'
 
 const bench = new URL('.', import.meta.url)
 const names = contestants.map(({ name }) => name)
+/** A section of its own, beside the workloads that every contestant runs. */
+const sections = [...Object.keys(workloads), 'threads']
 
 try {
-  const options = parseOptions(process.argv.slice(2), names, Object.keys(workloads))
-  if (options.help) process.stdout.write(helpText(names, Object.keys(workloads)))
+  const options = parseOptions(process.argv.slice(2), names, sections)
+  if (options.help) process.stdout.write(helpText(names, sections))
   else await run(options)
 } catch (error) {
   console.error(`bench: ${error instanceof Error ? error.message : error}`)
@@ -24,20 +27,25 @@ try {
 }
 
 /** @param {import('./lib/options.mjs').Options} options */
-async function run({ contestants: wanted, workloads, repetitions, quick, doc }) {
+async function run({ contestants: wanted, workloads: chosenSections, repetitions, quick, doc }) {
+  const workloads = chosenSections.filter((name) => name !== 'threads')
   npm(new URL('..', bench), ['run', 'build'])
   installPeers(bench)
   const chosen = contestants
-    .filter(({ name }) => wanted.includes(name))
+    .filter(({ name }) => wanted.includes(name) && workloads.length > 0)
     .map((each) => ({ ...each, module: new URL(`contestants/${each.name}.mjs`, bench).href }))
-  const versions = readVersions(
-    bench,
-    chosen.flatMap((each) => each.package ?? []),
-  )
+  const versions = readVersions(bench, [
+    ...new Set([
+      ...chosen.flatMap((each) => each.package ?? []),
+      ...(chosenSections.includes('threads') ? ['rate-limiter-flexible'] : []),
+    ]),
+  ])
   const startedAt = new Date()
   const before = loadavg()
   const plan = { contestants: chosen, workloads, repetitions, quick }
-  const { entrants, records } = await compete(plan, (line) => console.error(line))
+  const say = (/** @type {string} */ line) => console.error(line)
+  const { entrants, records } = await compete(plan, say)
+  const threads = chosenSections.includes('threads') ? await measureThreads(plan, say) : []
   /** @type {import('./lib/report.mjs').Run} */
   const results = {
     startedAt: startedAt.toISOString(),
@@ -50,6 +58,7 @@ async function run({ contestants: wanted, workloads, repetitions, quick, doc }) 
     versions,
     entrants,
     records,
+    threads,
   }
   print(results)
   mkdirSync(new URL('results/', bench), { recursive: true })

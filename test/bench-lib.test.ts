@@ -11,6 +11,7 @@ import { runWorker } from '../bench/lib/run-worker.mjs'
 import { countRefused, longestStall, median, ratiosTo, spreadOf } from '../bench/lib/statistics.mjs'
 import { summarize } from '../bench/lib/summary.mjs'
 import { markdownTable, numberText, textTable } from '../bench/lib/table.mjs'
+import { threadsReport } from '../bench/lib/threads.mjs'
 
 const counter = (limit: number) => {
   const counts = new Map<string, number>()
@@ -267,5 +268,30 @@ describe('a benchmark with a contestant that admits everything', () => {
     const missing = { module: `${liar.module}.gone`, contestant: 'x', repetition: 1 }
     const { failed } = await runWorker({ ...missing, quick: true, decides: true })
     expect(failed).toContain('lying-contestant.mjs.gone')
+  })
+})
+
+describe('the report on threads', () => {
+  it('takes ratios within a repetition', () => {
+    const sample = (way: string, threads: number, repetition: number, perSecond: number) => ({
+      way,
+      threads,
+      repetition,
+      perSecond,
+    })
+    const { about, text } = threadsReport(
+      [
+        sample('shared', 1, 1, 4_000_000),
+        sample('shared', 1, 2, 2_000_000),
+        sample('unshared', 1, 1, 6_000_000),
+        sample('unshared', 1, 2, 4_000_000),
+        sample('shared', 2, 1, 7_200_000),
+        sample('shared', 2, 2, 3_200_000),
+      ],
+      textTable,
+    )
+    expect(about).toContain('times that of compactStore, one thread: 1.75 (1.50 – 2.00).')
+    expect(about).toContain('Two threads on sharedMemoryStore, times one: 1.70 (1.60 – 1.80).')
+    expect(text).toMatch(/sluice sharedMemoryStore +3,000 +2,000 – 4,000 +5,200/)
   })
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { compactStore, memoryStore } from 'sluice'
+import { sharedMemoryStore } from 'sluice/shared-memory'
 import { manualClock, playStream, ruleMakers, seededRandom, type Tally } from 'sluice/testing'
 import { describe, expect, it } from 'vitest'
 
@@ -26,6 +27,7 @@ const stream = fc.array(step, { minLength: STREAM, maxLength: STREAM })
 const stores = [
   { name: 'memory', open: memoryStore, without: [''] },
   { name: 'compact', open: compactStore, without: ['sliding-window-log'] },
+  { name: 'shared memory', open: sharedMemoryStore, without: ['sliding-window-log'] },
 ]
 
 describe.each(stores)('on the $name store', ({ open, without }) => {

@@ -1,6 +1,7 @@
 // @ts-check
 import { summarize } from './summary.mjs'
 import { numberText } from './table.mjs'
+import { threadsReport } from './threads.mjs'
 import { sized } from './workloads.mjs'
 
 /**
@@ -18,16 +19,18 @@ import { sized } from './workloads.mjs'
  * @property {Record<string, string>} versions
  * @property {import('./summary.mjs').Entrant[]} entrants
  * @property {import('./summary.mjs').Measured[]} records every sample
+ * @property {import('./threads.mjs').ThreadSample[]} [threads]
  */
 
 /**
  * reportOf gives the tables of a run: one for each workload, with bytes per key after the 1M keys,
- * and stalls and memory after the flood.
+ * and stalls and memory after the flood; and one for threads.
  * @param {Run} run @param {TableWriter} table
  * @returns {{ title: string, about: string, text: string }[]}
  */
 export function reportOf(run, table) {
-  return run.workloads.flatMap((name) => {
+  const ofThreads = run.threads?.length ? [threadsReport(run.threads, table)] : []
+  const ofWorkloads = run.workloads.flatMap((name) => {
     const workload = sized(name, run.quick)
     const { rows, bestPeer } = summarize(name, run.entrants, run.records)
     const shares = rows.flatMap(({ entrant, refusedShare }) =>
@@ -56,6 +59,7 @@ export function reportOf(run, table) {
     }
     return sections
   })
+  return [...ofWorkloads, ...ofThreads]
 }
 
 /** @param {Row[]} rows @returns {[string[], string[][]]} */

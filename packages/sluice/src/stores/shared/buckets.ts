@@ -181,7 +181,7 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
       if (isFree && Atomics.compareExchange(words, freeAt + at, seen, TAKEN) === seen) return at
     }
     throw new SluiceError(
-      'SLUICE_STORE_STUCK',
+      'SLUICE_STORE_FULL',
       `${places - buckets} threads were terminated while they wrote to this table of shared memory, ` +
         'and another one has left a lock behind. Make a new store, and end threads between calls.',
     )

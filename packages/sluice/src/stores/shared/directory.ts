@@ -15,7 +15,7 @@ const MOST_TABLES = 64
 const TEXTS_AT = TABLES_AT + MOST_TABLES
 
 /** HEAD_BYTES is what a buffer has before its first table. */
-export const HEAD_BYTES = 65_536
+export const HEAD_BYTES = 32_768
 
 /** Claimed is a table in the buffer and what it was claimed for. */
 export interface Claimed extends SharedPlace {

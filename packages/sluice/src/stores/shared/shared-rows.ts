@@ -19,7 +19,7 @@ import type { SharedFloors } from './shared-floors.ts'
 const MOST_ROWS = SLOTS - 1
 
 /** Blocks are never evicted, so they may not take all slots of a bucket. */
-const MOST_BLOCKS = SLOTS / 2
+const MOST_BLOCKS = 48
 
 /** Rows looked at for the one nearest to fresh. */
 const LOOKED_AT = 8
