@@ -1,5 +1,5 @@
 import { SluiceError } from '../../errors.ts'
-import { EVICTIONS, HEAD_WORDS, OWNER, type Region } from './region.ts'
+import { EVICTIONS, HEAD_WORDS, HIGH_SLOTS, OWNER, type Region } from './region.ts'
 
 /** A bucket's state: the number of changes, and two flags. */
 const VERSION = 2 ** 30 - 1
@@ -38,7 +38,7 @@ export const MOST_PLACES = PLACE_MASK
 export interface Bucket {
   /** Where its head begins, in words. */
   head: number
-  /** The slots that hold a row, a bit each. */
+  /** The slots that hold a row, a bit each, and flags in bits that belong to no slot. */
   readonly live: Int32Array
   read(index: number): void
   /** Where a slot begins. */
@@ -203,15 +203,16 @@ export function lowestOf(bits: number): number {
   return 31 - Math.clz32(bits & -bits)
 }
 
-/** countOf is how many bits are set. */
-export function countOf(bits: number): number {
+/** countLive is how many slots hold a row. */
+export function countLive(live: Int32Array): number {
   let count = 0
-  for (let left = bits; left !== 0; left &= left - 1) count += 1
+  for (let bits = live[0]; bits !== 0; bits &= bits - 1) count += 1
+  for (let bits = live[1] & HIGH_SLOTS; bits !== 0; bits &= bits - 1) count += 1
   return count
 }
 
-/** eachLive visits the slots of a bucket that hold a row. */
-export function eachLive({ live }: Bucket, visit: (slot: number) => void): void {
+/** eachLive visits the slots that hold a row. */
+export function eachLive(live: Int32Array, visit: (slot: number) => void): void {
   for (let bits = live[0]; bits !== 0; bits &= bits - 1) visit(lowestOf(bits))
-  for (let bits = live[1]; bits !== 0; bits &= bits - 1) visit(32 + lowestOf(bits))
+  for (let bits = live[1] & HIGH_SLOTS; bits !== 0; bits &= bits - 1) visit(32 + lowestOf(bits))
 }

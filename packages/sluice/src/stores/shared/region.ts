@@ -3,6 +3,10 @@ import { type Column, strideOf } from '../layout.ts'
 /** Slots of a bucket. */
 export const SLOTS = 58
 
+/** A bucket's slots are bits of two words: those in the second, and a flag for block rows. */
+export const HIGH_SLOTS = (1 << (SLOTS - 32)) - 1
+export const HAS_BLOCKS = 1 << 31
+
 /**
  * Words at the head of a bucket: its state, twice the bits of the slots that hold a row, the counts
  * of evictions and floored starts, and the number of the bucket + 1 where it is not at home.

@@ -79,7 +79,7 @@ export function createSharedFloors(
 
   function readRows(): FloorRow[] {
     const rows: FloorRow[] = []
-    eachLive(bucket, (slot) => {
+    eachLive(bucket.live, (slot) => {
       const at = bucket.slotAt(slot)
       const from = at / 2 + 1
       rows.push({ tag: words[at + 1], cells: cells.slice(from, from + stride) })

@@ -2,12 +2,14 @@ import type { Blocks } from '../blocks.ts'
 import { createFingerprint } from '../fingerprint.ts'
 import type { RowCare, Rows } from '../rows.ts'
 import { blocksFull } from '../store-errors.ts'
-import { type Bucket, countOf, eachLive, lowestOf } from './buckets.ts'
+import { type Bucket, countLive, eachLive, lowestOf } from './buckets.ts'
 import {
   BLOCK_TAG,
   BLOCKS,
   EVICTIONS,
   FLOORED,
+  HAS_BLOCKS,
+  HIGH_SLOTS,
   type Region,
   ROWS,
   SHARD_BITS,
@@ -92,7 +94,7 @@ export function createSharedRows(
 
   const near = (1 << nearSlots) - 1
   const maskOf = (pass: number, word: number) => {
-    if (word === 1) return (1 << (SLOTS - 32)) - 1
+    if (word === 1) return HIGH_SLOTS
     return pass === 0 ? near : ~near
   }
   const tagAt = (bucket: Bucket, at: number) => words[bucket.slotAt(at) + 1] & TAG_MASK
@@ -113,7 +115,7 @@ export function createSharedRows(
     if (isMore || floors.isOpen) forget()
     const { low } = print
     const high = print.high & ~TAG_MASK
-    const hasBlocks = words[BLOCKS] > 0
+    const hasBlocks = (home.live[1] & HAS_BLOCKS) !== 0
     search: for (let pass = 0; pass < PASSES; pass += 1) {
       const word = wordOf(pass, low)
       const turn = turnOf(pass, low)
@@ -125,7 +127,7 @@ export function createSharedRows(
         const second = words[first + 1]
         if ((second & ~TAG_MASK) !== high) continue
         if ((second & TAG_MASK) === BLOCK_TAG) readBlock(at, first)
-        else readRow(at, first)
+        else readRow(at, first, second & TAG_MASK)
         if (!hasBlocks) break search
       }
     }
@@ -143,6 +145,7 @@ export function createSharedRows(
     blockBeforeUs = 0
     blocks.size = 0
     victim = -1
+    victimTag = 0
     isEvicted = false
     needsRoom = false
     isFloored = false
@@ -156,9 +159,9 @@ export function createSharedRows(
     blocks.size = 1
   }
 
-  function readRow(at: number, first: number): void {
+  function readRow(at: number, first: number, tag: number): void {
     slot = at
-    tagBefore = words[first + 1] & TAG_MASK
+    tagBefore = tag
     const from = (first >> 1) + 1
     for (let i = 0; i < stride; i += 1) {
       const cell = cells[from + i]
@@ -194,18 +197,13 @@ export function createSharedRows(
     // Before a floor is raised to a row, it must be sure that there is such a row.
     if (victim >= 0 && !home.isUnchanged()) return false
     if (!floors.commit()) return false
-    const moreBlocks =
-      Number(blockUs > 0) - Number(blockSlot >= 0) - Number(victim >= 0 && victimTag === BLOCK_TAG)
-    // More are counted before, fewer after: a table that counts none has none.
-    if (moreBlocks > 0) Atomics.add(words, BLOCKS, moreBlocks)
-    const isDone = home.lock() && write(rowChanged, blockChanged)
-    if (isDone ? moreBlocks < 0 : moreBlocks > 0) {
-      Atomics.sub(words, BLOCKS, Math.abs(moreBlocks))
-    }
-    if (!isDone) return false
-    const more =
-      Number(present) - Number(slot >= 0) - Number(victim >= 0 && victimTag !== BLOCK_TAG)
+    if (!home.lock() || !write(rowChanged, blockChanged)) return false
+    const gone = Number(victim >= 0)
+    const goneBlock = victimTag === BLOCK_TAG ? gone : 0
+    const more = Number(present) - Number(slot >= 0) - (gone - goneBlock)
+    const moreBlocks = Number(blockUs > 0) - Number(blockSlot >= 0) - goneBlock
     if (more !== 0) Atomics.add(words, ROWS, more)
+    if (moreBlocks !== 0) Atomics.add(words, BLOCKS, moreBlocks)
     return true
   }
 
@@ -231,9 +229,20 @@ export function createSharedRows(
     if (rowChanged && slot >= 0) drop(slot)
     if (blockChanged && blockSlot >= 0) drop(blockSlot)
     if (victim >= 0) drop(victim)
+    if (blockChanged || victimTag === BLOCK_TAG) markBlocks()
     if (isEvicted) words[home.head + EVICTIONS] += 1
     if (isFloored && added >= 0) words[home.head + FLOORED] += 1
     return home.commit(live[0], live[1])
+  }
+
+  /** Notes whether a block is left among the rows, so that most keys need not be looked for twice. */
+  function markBlocks(): void {
+    live[1] &= ~HAS_BLOCKS
+    let isThere = false
+    eachLive(live, (at) => {
+      if (tagAt(home, at) === BLOCK_TAG) isThere = true
+    })
+    if (isThere) live[1] |= HAS_BLOCKS
   }
 
   function drop(at: number): void {
@@ -273,7 +282,7 @@ export function createSharedRows(
   }
 
   function isFull(): boolean {
-    return countOf(home.live[0]) + countOf(home.live[1]) >= MOST_ROWS
+    return countLive(home.live) >= MOST_ROWS
   }
 
   function replace(at: number, nowUs: number): void {
@@ -290,7 +299,8 @@ export function createSharedRows(
     let looked = 0
     for (let i = 0; i < SLOTS && looked < LOOKED_AT; i += 1) {
       const at = ((print.low & 63) + i) % SLOTS
-      if ((bucket.live[at >> 5] & (1 << at)) === 0 || (bucket === home && at === slot)) continue
+      if ((bucket.live[at >> 5] & (1 << at)) === 0) continue
+      if (bucket === home && (at === slot || at === blockSlot)) continue
       const tag = tagAt(bucket, at)
       const from = cellsAt(bucket, at)
       if (tag === BLOCK_TAG && (!orBlock || cells[from] > nowUs)) continue
@@ -341,7 +351,7 @@ export function createSharedRows(
       blockUs = untilUs
       if (blockSlot >= 0) return
       let count = 0
-      eachLive(home, (at) => {
+      eachLive(home.live, (at) => {
         if (tagAt(home, at) === BLOCK_TAG && cells[cellsAt(home, at)] > nowUs) count += 1
       })
       if (count >= MOST_BLOCKS) throw blocksFull()

@@ -3,7 +3,7 @@ import { createLayout, type LaidRules } from '../layout.ts'
 import type { Table } from '../store.ts'
 import { unfit, unlistable } from '../store-errors.ts'
 import { createTable } from '../table.ts'
-import { countOf, createBucket, eachLive } from './buckets.ts'
+import { countLive, createBucket, eachLive } from './buckets.ts'
 import { BLOCK_TAG, BLOCKS, EVICTIONS, FLOORED, type Region, ROWS } from './region.ts'
 import { createSharedFloors } from './shared-floors.ts'
 import { createSharedRows } from './shared-rows.ts'
@@ -45,8 +45,17 @@ export function createSharedTable(
   function repeated(key: string, nowUs: number, verb: () => void): void {
     do {
       rows.read(key)
-      verb()
+      try {
+        verb()
+      } catch (error) {
+        throwUnlessStale(error)
+      }
     } while (!rows.commit(nowUs))
+  }
+
+  /** A row that was rewritten while it was read may be nonsense, and an algorithm may say so. */
+  function throwUnlessStale(error: unknown): void {
+    if (home.isUnchanged()) throw error
   }
 
   /** The sum of a count over all buckets of rows, each taken at one instant. */
@@ -65,7 +74,7 @@ export function createSharedTable(
 
   /** Visits the rows of the bucket in `other`. */
   function eachRow(visit: (at: number, tag: number) => void): void {
-    eachLive(other, (slot) => {
+    eachLive(other.live, (slot) => {
       const at = other.slotAt(slot)
       visit(at, words[at + 1] & BLOCK_TAG)
     })
@@ -93,7 +102,7 @@ export function createSharedTable(
   function empty(index: number): void {
     for (;;) {
       other.read(index)
-      const all = countOf(other.live[0]) + countOf(other.live[1])
+      const all = countLive(other.live)
       if (all === 0) return
       const blocked = index < region.homes ? blocksIn() : 0
       if (!other.lock() || !other.commit(0, 0)) continue
@@ -108,16 +117,25 @@ export function createSharedTable(
     nowUs,
     use: inner.use,
     allow(set, key, cost, nowUs) {
-      for (;;) {
+      let passes = false
+      do {
         rows.read(key)
-        const passes = inner.allow(set, key, cost, nowUs)
-        if (rows.commit(nowUs)) return passes
-      }
+        try {
+          passes = inner.allow(set, key, cost, nowUs)
+        } catch (error) {
+          throwUnlessStale(error)
+        }
+      } while (!rows.commit(nowUs))
+      return passes
     },
     decide(set, key, cost, nowUs, spend) {
       do {
         rows.read(key)
-        inner.decide(set, key, cost, nowUs, spend)
+        try {
+          inner.decide(set, key, cost, nowUs, spend)
+        } catch (error) {
+          throwUnlessStale(error)
+        }
       } while (!rows.commit(nowUs))
     },
     charge: (set, key, cost, nowUs) =>
