@@ -91,6 +91,24 @@ describe('sharedMemoryStore', () => {
     expect(limiter.allow('free to go')).toBe(true)
   })
 
+  it('forgives nobody whose figures are unlike those of fifty others that had to go', () => {
+    const { store } = make({ maxKeys: 2 })
+    const tiers = Object.fromEntries(
+      Array.from({ length: 50 }, (_, i) => [
+        `tier ${i}`,
+        tokenBucket({ limit: 10 + i, per: '1h' }),
+      ]),
+    )
+    const limiter = createLimiter(createPolicy({ tiers, defaultTier: 'tier 0' }), { store })
+    const keys = Array.from({ length: 2_000 }, (_, i) => i)
+    for (const i of keys) limiter.check(`key ${i}`, 10, { tier: `tier ${i % 50}` })
+    const forgiven = keys.filter(
+      (i) => limiter.peek(`key ${i}`, 1, { tier: `tier ${i % 50}` }).remaining > i % 50,
+    )
+    expect(forgiven).toEqual([])
+    expect(limiter.stats().evictions).toBeGreaterThan(100)
+  })
+
   it('does not list keys, since it keeps none', () => {
     const limiter = createLimiter(rule, { store: make().store })
     limiter.check('a')

@@ -1,5 +1,5 @@
 import { SluiceError } from '../../errors.ts'
-import { EVICTIONS, HEAD_WORDS, HIGH_SLOTS, OWNER, type Region } from './region.ts'
+import { EVICTIONS, HEAD_WORDS, OWNER, type Region } from './region.ts'
 
 /** A bucket's state: the number of changes, and two flags. */
 const VERSION = 2 ** 30 - 1
@@ -196,23 +196,4 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
   // Plain fields only: an accessor would turn the object into a slow one.
   const bucket: Bucket = { head: 0, live, read, slotAt, isUnchanged, lock, commit }
   return bucket
-}
-
-/** lowestOf is the number of the lowest bit that is set. */
-export function lowestOf(bits: number): number {
-  return 31 - Math.clz32(bits & -bits)
-}
-
-/** countLive is how many slots hold a row. */
-export function countLive(live: Int32Array): number {
-  let count = 0
-  for (let bits = live[0]; bits !== 0; bits &= bits - 1) count += 1
-  for (let bits = live[1] & HIGH_SLOTS; bits !== 0; bits &= bits - 1) count += 1
-  return count
-}
-
-/** eachLive visits the slots that hold a row. */
-export function eachLive(live: Int32Array, visit: (slot: number) => void): void {
-  for (let bits = live[0]; bits !== 0; bits &= bits - 1) visit(lowestOf(bits))
-  for (let bits = live[1] & HIGH_SLOTS; bits !== 0; bits &= bits - 1) visit(32 + lowestOf(bits))
 }

@@ -3,8 +3,9 @@ import { createFloor, type Floor, type FloorEntry } from '../floor.ts'
 import { type Floors, raiseToRow } from '../floors.ts'
 import type { Layout } from '../layout.ts'
 import { createLists } from '../lists.ts'
-import { type Bucket, eachLive } from './buckets.ts'
+import type { Bucket } from './buckets.ts'
 import { BLOCK_TAG, type Region, SLOTS } from './region.ts'
+import { eachLive, isLive, setLive } from './slots.ts'
 
 /** New rows are written beside the old ones, so these are at most half the slots. */
 const MOST_ROWS = SLOTS / 2 - 1
@@ -140,13 +141,13 @@ export function createSharedFloors(
 
   /** Writes the rows into slots that hold none. */
   function write(rows: readonly FloorRow[]): boolean {
-    const live = [0, 0]
+    const live = new Int32Array(2)
     let slot = 0
     for (const { tag, cells: row } of rows) {
-      while ((bucket.live[slot >> 5] & (1 << slot)) !== 0) slot += 1
+      while (isLive(bucket.live, slot)) slot += 1
       words[bucket.slotAt(slot) + 1] = tag
       cells.set(row, bucket.slotAt(slot) / 2 + 1)
-      live[slot >> 5] |= 1 << slot
+      setLive(live, slot, true)
       slot += 1
     }
     return bucket.commit(live[0], live[1])

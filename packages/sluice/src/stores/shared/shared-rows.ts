@@ -1,21 +1,32 @@
 import type { Blocks } from '../blocks.ts'
 import { createFingerprint } from '../fingerprint.ts'
-import type { RowCare, Rows } from '../rows.ts'
+import type { Rows } from '../rows.ts'
 import { blocksFull } from '../store-errors.ts'
-import { type Bucket, countLive, eachLive, lowestOf } from './buckets.ts'
+import type { Bucket } from './buckets.ts'
+import type { Eviction } from './eviction.ts'
 import {
   BLOCK_TAG,
   BLOCKS,
   EVICTIONS,
   FLOORED,
   HAS_BLOCKS,
-  HIGH_SLOTS,
   type Region,
   ROWS,
   SHARD_BITS,
   SLOTS,
 } from './region.ts'
 import type { SharedFloors } from './shared-floors.ts'
+import {
+  countLive,
+  eachLive,
+  freeSlot,
+  halfOf,
+  isLive,
+  setLive,
+  slotOf,
+  slotsOf,
+  turned,
+} from './slots.ts'
 
 /** One slot is always free for the next row to be written into. */
 const MOST_ROWS = SLOTS - 1
@@ -23,19 +34,8 @@ const MOST_ROWS = SLOTS - 1
 /** Blocks are never evicted, so they may not take all slots of a bucket. */
 const MOST_BLOCKS = 48
 
-/** Rows looked at for the one nearest to fresh. */
-const LOOKED_AT = 8
-
 /** The upper 20 bits of a slot's second word belong to the fingerprint, the others are the tag. */
 const TAG_MASK = 4_095
-
-/**
- * The order in which a key likes slots, and is looked for in them: those beside the bucket's head;
- * those with a bit in one word, from some slot on; those in the other word.
- */
-const PASSES = 3
-const wordOf = (pass: number, low: number) => (pass === 0 ? 0 : ((low >>> 5) ^ pass) & 1)
-const turnOf = (pass: number, low: number) => (pass === 0 ? 0 : low & 31)
 
 /**
  * SharedRows holds one key at a time: `read` copies its row and block into private memory, a table
@@ -48,8 +48,6 @@ export interface SharedRows extends Rows {
   commit(nowUs: number): boolean
   /** The block of the key that was read. */
   readonly blocks: Blocks
-  /** Given by the table, before anything else. */
-  care: RowCare
 }
 
 /**
@@ -66,11 +64,11 @@ export function createSharedRows(
   words: Int32Array,
   cells: Float64Array,
   secret: Int32Array,
-  buckets: { readonly home: Bucket; readonly other: Bucket },
+  home: Bucket,
   floors: SharedFloors,
+  eviction: Eviction,
 ): SharedRows {
   const { homes, maxKeys, nearSlots, stride } = region
-  const { home, other } = buckets
   const print = createFingerprint(secret)
   /** The row as it was read, its slot, and whether the key has one by now; likewise its block. */
   const before = new Float64Array(stride)
@@ -92,11 +90,8 @@ export function createSharedRows(
   /** Whether anything but a change of the key's own row may be involved. */
   let isMore = true
 
+  /** The bits of the slots beside the head. */
   const near = (1 << nearSlots) - 1
-  const maskOf = (pass: number, word: number) => {
-    if (word === 1) return HIGH_SLOTS
-    return pass === 0 ? near : ~near
-  }
   const tagAt = (bucket: Bucket, at: number) => words[bucket.slotAt(at) + 1] & TAG_MASK
   const cellsAt = (bucket: Bucket, at: number) => (bucket.slotAt(at) >> 1) + 1
 
@@ -113,27 +108,33 @@ export function createSharedRows(
     slot = -1
     tagBefore = 0
     if (isMore || floors.isOpen) forget()
-    const { low } = print
-    const high = print.high & ~TAG_MASK
-    const hasBlocks = (home.live[1] & HAS_BLOCKS) !== 0
-    search: for (let pass = 0; pass < PASSES; pass += 1) {
-      const word = wordOf(pass, low)
-      const turn = turnOf(pass, low)
-      const set = home.live[word] & maskOf(pass, word)
-      for (let bits = (set >>> turn) | (set << (32 - turn)); bits !== 0; bits &= bits - 1) {
-        const at = 32 * word + ((turn + lowestOf(bits)) & 31)
-        const first = home.slotAt(at)
-        if (words[first] !== low) continue
-        const second = words[first + 1]
-        if ((second & ~TAG_MASK) !== high) continue
-        if ((second & TAG_MASK) === BLOCK_TAG) readBlock(at, first)
-        else readRow(at, first, second & TAG_MASK)
-        if (!hasBlocks) break search
-      }
+    // In the order in which keys like slots: see freeSlot.
+    const half = halfOf(print.low)
+    const turn = print.low & 31
+    if (!search(home.live[0] & near, 0, 0) && !search(home.live[half], half, turn)) {
+      search(home.live[1 - half], 1 - half, turn)
     }
     rows.tag = tagBefore
     present = slot >= 0
     if (!present) isMore = true
+  }
+
+  /** Looks for the key among slots of one word; true if there is no need to look any further. */
+  function search(set: number, word: number, turn: number): boolean {
+    const { low } = print
+    const high = print.high & ~TAG_MASK
+    for (let bits = turned(set & slotsOf(word), turn); bits !== 0; bits &= bits - 1) {
+      const at = slotOf(bits, word, turn)
+      const first = home.slotAt(at)
+      if (words[first] !== low) continue
+      const second = words[first + 1]
+      if ((second & ~TAG_MASK) !== high) continue
+      if ((second & TAG_MASK) === BLOCK_TAG) readBlock(at, first)
+      else readRow(at, first, second & TAG_MASK)
+      // A blocked key has two rows.
+      if ((home.live[1] & HAS_BLOCKS) === 0) return true
+    }
+    return false
   }
 
   /** Forgets what there was besides a row. */
@@ -191,7 +192,7 @@ export function createSharedRows(
     const blockChanged = blockUs !== blockBeforeUs
     if (!rowChanged && !blockChanged) return floors.commit() && home.isUnchanged()
     if (needsRoom) {
-      makeRoom(nowUs)
+      eviction.makeRoom(homeOf(), nowUs)
       return false
     }
     // Before a floor is raised to a row, it must be sure that there is such a row.
@@ -212,7 +213,7 @@ export function createSharedRows(
     live[0] = home.live[0]
     live[1] = home.live[1]
     writeSlot(rows.tag, rows.cells)
-    drop(slot)
+    setLive(live, slot, false)
     return home.commit(live[0], live[1])
   }
 
@@ -226,9 +227,9 @@ export function createSharedRows(
       blockRow[0] = blockUs
       writeSlot(BLOCK_TAG, blockRow)
     }
-    if (rowChanged && slot >= 0) drop(slot)
-    if (blockChanged && blockSlot >= 0) drop(blockSlot)
-    if (victim >= 0) drop(victim)
+    if (rowChanged && slot >= 0) setLive(live, slot, false)
+    if (blockChanged && blockSlot >= 0) setLive(live, blockSlot, false)
+    if (victim >= 0) setLive(live, victim, false)
     if (blockChanged || victimTag === BLOCK_TAG) markBlocks()
     if (isEvicted) words[home.head + EVICTIONS] += 1
     if (isFloored && added >= 0) words[home.head + FLOORED] += 1
@@ -245,27 +246,11 @@ export function createSharedRows(
     if (isThere) live[1] |= HAS_BLOCKS
   }
 
-  function drop(at: number): void {
-    live[at >> 5] &= ~(1 << at)
-  }
-
-  /** The free slot that the key likes best. */
-  function freeSlot(): number {
-    for (let pass = 0; pass < PASSES; pass += 1) {
-      const word = wordOf(pass, print.low)
-      const turn = turnOf(pass, print.low)
-      const free = ~live[word] & maskOf(pass, word)
-      if (free === 0) continue
-      return 32 * word + ((turn + lowestOf((free >>> turn) | (free << (32 - turn)))) & 31)
-    }
-    return -1
-  }
-
   /** Writes a row into a free slot: next to its old one if it can be, since that is at hand. */
   function writeSlot(tag: number, row: Float64Array): number {
-    const next = slot ^ 1
-    const at = slot >= 0 && (live[next >> 5] & (1 << next)) === 0 ? next : freeSlot()
-    live[at >> 5] |= 1 << at
+    const isNextFree = slot >= 0 && !isLive(live, slot ^ 1)
+    const at = isNextFree ? slot ^ 1 : freeSlot(live, print.low, near)
+    setLive(live, at, true)
     const first = home.slotAt(at)
     words[first] = print.low
     words[first + 1] = (print.high & ~TAG_MASK) | tag
@@ -277,7 +262,7 @@ export function createSharedRows(
   /** Finds a slot to give way to a new row, if the bucket or the table is full. */
   function takeOver(nowUs: number): void {
     if (!isFull() && words[ROWS] < maxKeys) return
-    replace(nearest(home, isFull(), nowUs), nowUs)
+    replace(isFull(), nowUs)
     if (victim < 0) needsRoom = true
   }
 
@@ -285,61 +270,12 @@ export function createSharedRows(
     return countLive(home.live) >= MOST_ROWS
   }
 
-  function replace(at: number, nowUs: number): void {
-    victim = at
-    if (at < 0) return
-    victimTag = tagAt(home, at)
-    isEvicted = evict(home, at, rows.shard, nowUs)
-  }
-
-  /** The row nearest to fresh among some of a bucket; −1 if there is none. A block that has ended is fresh. */
-  function nearest(bucket: Bucket, orBlock: boolean, nowUs: number): number {
-    let found = -1
-    let foundUs = Number.POSITIVE_INFINITY
-    let looked = 0
-    for (let i = 0; i < SLOTS && looked < LOOKED_AT; i += 1) {
-      const at = ((print.low & 63) + i) % SLOTS
-      if ((bucket.live[at >> 5] & (1 << at)) === 0) continue
-      if (bucket === home && (at === slot || at === blockSlot)) continue
-      const tag = tagAt(bucket, at)
-      const from = cellsAt(bucket, at)
-      if (tag === BLOCK_TAG && (!orBlock || cells[from] > nowUs)) continue
-      const freshUs = tag === BLOCK_TAG ? 0 : rows.care.freshAtUs(cells, from, tag)
-      looked += 1
-      if (freshUs >= foundUs) continue
-      found = at
-      foundUs = freshUs
-    }
-    return found
-  }
-
-  /** Raises the floor to a row that has to go, if it is in use. */
-  function evict(bucket: Bucket, at: number, shard: number, nowUs: number): boolean {
-    const [from, tag] = [cellsAt(bucket, at), tagAt(bucket, at)]
-    if (tag === BLOCK_TAG || rows.care.freshAtUs(cells, from, tag) <= nowUs) return false
-    rows.care.evicted(cells, from, tag, shard, nowUs)
-    return true
-  }
-
-  /** The table is full, but the bucket has no row that could go: takes one from another bucket. */
-  function makeRoom(nowUs: number): void {
-    const start = homeOf()
-    for (let i = 1; i < homes; i += 1) {
-      const index = (start + i) % homes
-      other.read(index)
-      const at = nearest(other, false, nowUs)
-      if (at < 0) continue
-      floors.begin()
-      const inUse = evict(other, at, index >> SHARD_BITS, nowUs)
-      if (!other.isUnchanged() || !floors.commit() || !other.lock()) return
-      if (inUse) words[other.head + EVICTIONS] += 1
-      live.set(other.live)
-      drop(at)
-      if (other.commit(live[0], live[1])) Atomics.sub(words, ROWS, 1)
-      return
-    }
-    // Nobody to go: the count was left wrong by a thread that ended before it could correct it.
-    Atomics.store(words, ROWS, 0)
+  function replace(orBlock: boolean, nowUs: number): void {
+    const own = slot >= 0 ? slot : blockSlot
+    victim = eviction.nearest(home, print.low & 31, orBlock, nowUs, own)
+    if (victim < 0) return
+    victimTag = tagAt(home, victim)
+    isEvicted = eviction.raise(home, victim, rows.shard, nowUs)
   }
 
   const blocks: Blocks = {
@@ -356,7 +292,7 @@ export function createSharedRows(
       })
       if (count >= MOST_BLOCKS) throw blocksFull()
       if (!isFull()) return
-      replace(nearest(home, true, nowUs), nowUs)
+      replace(true, nowUs)
     },
     delete() {
       blockUs = 0
@@ -377,7 +313,6 @@ export function createSharedRows(
     holdsLists: false,
     holdsKeys: false,
     blocks,
-    care: { freshAtUs: () => 0, evicted() {}, dropped() {} },
     read,
     commit,
     find: () => present,

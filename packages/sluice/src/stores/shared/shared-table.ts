@@ -1,13 +1,16 @@
 import type { Algorithm } from '../../algorithms/algorithm.ts'
 import { createLayout, type LaidRules } from '../layout.ts'
+import type { RowCare } from '../rows.ts'
 import type { Table } from '../store.ts'
 import { unfit, unlistable } from '../store-errors.ts'
 import { createTable } from '../table.ts'
-import { countLive, createBucket, eachLive } from './buckets.ts'
+import { createBucket } from './buckets.ts'
+import { createEviction } from './eviction.ts'
 import { BLOCK_TAG, BLOCKS, EVICTIONS, FLOORED, type Region, ROWS } from './region.ts'
 import { createSharedFloors } from './shared-floors.ts'
 import { createSharedRows } from './shared-rows.ts'
 import { createSharedTags } from './shared-tags.ts'
+import { countLive, eachLive } from './slots.ts'
 
 /** SharedPlace is what all threads have of one table. */
 export interface SharedPlace {
@@ -34,13 +37,13 @@ export function createSharedTable(
   const book = createSharedTags(region, words, cells, algorithms)
   const layout = createLayout(book, { columns: region.columns, unfit })
   const floors = createSharedFloors(region, words, cells, floor, layout)
-  const rows = createSharedRows(region, words, cells, secret, { home, other }, floors)
-  const { blocks } = rows
-  const inner = createTable((care) => Object.assign(rows, { care }), nowUs, {
-    layout,
-    blocks,
-    floors,
-  })
+  const eviction = createEviction(region, words, cells, other, floors)
+  const rows = createSharedRows(region, words, cells, secret, home, floors, eviction)
+  const makeRows = (care: RowCare) => {
+    eviction.care = care
+    return rows
+  }
+  const inner = createTable(makeRows, nowUs, { layout, blocks: rows.blocks, floors })
 
   function repeated(key: string, nowUs: number, verb: () => void): void {
     do {
@@ -85,7 +88,7 @@ export function createSharedTable(
     const keys = new Set<string>()
     eachRow((at, tag) => {
       const from = at / 2 + 1
-      const untilUs = tag === BLOCK_TAG ? cells[from] : rows.care.freshAtUs(cells, from, tag)
+      const untilUs = tag === BLOCK_TAG ? cells[from] : eviction.care.freshAtUs(cells, from, tag)
       if (untilUs > nowUs) keys.add(`${words[at]} ${words[at + 1] & ~BLOCK_TAG}`)
     })
     return keys.size

@@ -1,0 +1,60 @@
+import { HIGH_SLOTS } from './region.ts'
+
+/** turned are the bits of a word, turned so that the lowest is that of slot `turn`. */
+export function turned(bits: number, turn: number): number {
+  return (bits >>> turn) | (bits << (32 - turn))
+}
+
+/** slotOf is the slot of the lowest of a word's bits that were turned. */
+export function slotOf(bits: number, word: number, turn: number): number {
+  return 32 * word + ((turn + lowestOf(bits)) & 31)
+}
+
+/**
+ * freeSlot is the slot that a key likes best among those that hold no row, of which there is one.
+ * It likes those beside the bucket's head; then those of one word from some slot on; then those of
+ * the other word. Which, and from where on, is told by six bits of its fingerprint.
+ */
+export function freeSlot(live: Int32Array, low: number, near: number): number {
+  const besideHead = ~live[0] & near
+  if (besideHead !== 0) return lowestOf(besideHead)
+  const half = halfOf(low)
+  const word = ~live[half] & slotsOf(half) ? half : 1 - half
+  return slotOf(turned(~live[word] & slotsOf(word), low & 31), word, low & 31)
+}
+
+/** halfOf is the word of bits that a key likes better. */
+export const halfOf = (low: number) => (low >>> 5) & 1
+
+/** slotsOf are the bits of a word that belong to slots. */
+export const slotsOf = (word: number) => (word === 0 ? -1 : HIGH_SLOTS)
+
+/** countLive is how many slots hold a row. */
+export function countLive(live: Int32Array): number {
+  let count = 0
+  eachLive(live, () => {
+    count += 1
+  })
+  return count
+}
+
+/** eachLive visits the slots that hold a row. */
+export function eachLive(live: Int32Array, visit: (slot: number) => void): void {
+  for (let bits = live[0]; bits !== 0; bits &= bits - 1) visit(lowestOf(bits))
+  for (let bits = live[1] & HIGH_SLOTS; bits !== 0; bits &= bits - 1) visit(32 + lowestOf(bits))
+}
+
+/** isLive tells whether a slot holds a row. */
+export function isLive(live: Int32Array, slot: number): boolean {
+  return (live[slot >> 5] & (1 << slot)) !== 0
+}
+
+/** setLive notes that a slot holds a row, or none. */
+export function setLive(live: Int32Array, slot: number, holds: boolean): void {
+  if (holds) live[slot >> 5] |= 1 << slot
+  else live[slot >> 5] &= ~(1 << slot)
+}
+
+function lowestOf(bits: number): number {
+  return 31 - Math.clz32(bits & -bits)
+}
