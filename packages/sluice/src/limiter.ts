@@ -1,4 +1,3 @@
-import { checkCost } from './cost.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import { CENTURY_MS, durationUs } from './duration.ts'
 import { SluiceError, shown } from './errors.ts'
@@ -12,14 +11,14 @@ import {
   ofRequest,
   storeOf,
 } from './limiter-checks.ts'
+import { createGate } from './limiter-gate.ts'
 import { checkFunction, checkOptions, checkWhole } from './options.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
 import { checkName, type Rule } from './rule.ts'
 import type { RuleSet } from './stores/store.ts'
-import type { CallOptions, Limiter, LimiterOptions, LimitRequest } from './verbs.ts'
+import type { Limiter, LimiterOptions, LimitRequest } from './verbs.ts'
 import { createWaitQueue } from './wait-queue.ts'
 
-const CALL_OPTIONS = ['tier']
 const REQUEST_OPTIONS = ['key', 'cost', 'tier']
 const WAIT_OPTIONS = ['signal', 'maxWaitMs', 'maxWaiting', 'tier']
 
@@ -40,53 +39,9 @@ export function createLimiter(
   const policy = isPolicy(rules) ? rules : undefined
   const lists = policy ? policy.ruleLists : [ruleList('createLimiter', rules)]
   const table = store.open(name, lists)
-  const only = policy ? undefined : table.use(lists[0])
-  const sets = new WeakMap<readonly Rule[], RuleSet>()
+  const gate = createGate(name, policy ?? lists[0], table.use)
+  const { begin, beginDecision, checkOpen, setOf } = gate
   const line = createWaitQueue(store.clock, table.nowUs)
-  let closed = false
-
-  function setOf(key: string, options: CallOptions | undefined): RuleSet {
-    if (options !== undefined) checkTier(options)
-    if (policy === undefined) return only!
-    return setFor(policy.rulesFor(key, options?.tier))
-  }
-
-  function setFor(rules: readonly Rule[]): RuleSet {
-    let set = sets.get(rules)
-    if (!set) {
-      set = table.use(rules)
-      sets.set(rules, set)
-    }
-    return set
-  }
-
-  function checkTier({ tier }: CallOptions): void {
-    if (tier === undefined || (policy && typeof tier === 'string')) return
-    throw new SluiceError(
-      'SLUICE_OPTION',
-      policy
-        ? `a tier is passed by its name, got ${shown(tier)}.`
-        : 'a tier was passed, but the limiter has no policy.',
-    )
-  }
-
-  function checkOpen(): void {
-    if (closed) throw new SluiceError('SLUICE_CLOSED', `the limiter "${name}" is closed.`)
-  }
-
-  /** Every verb about a key begins here: checks what came, and gives the rules that hold. */
-  function begin(key: string, cost: number, options: CallOptions | undefined): RuleSet {
-    checkOpen()
-    checkKey(key)
-    if (cost !== 1) checkCost(cost)
-    if (options !== undefined) checkOptions('options of a call', options, CALL_OPTIONS)
-    return setOf(key, options)
-  }
-
-  /** The same for verbs that may be refused. */
-  function beginDecision(key: string, cost: number, options: CallOptions | undefined): RuleSet {
-    return checkedCapacity(begin(key, cost, options), cost)
-  }
 
   function decide(set: RuleSet, key: string, cost: number, nowUs: number, spend: boolean) {
     table.decide(set, key, cost, nowUs, spend)
@@ -106,8 +61,7 @@ export function createLimiter(
   }
 
   function close(): void {
-    if (closed) return
-    closed = true
+    if (!gate.close()) return
     line.close(new SluiceError('SLUICE_CLOSED', `the limiter "${name}" was closed.`))
   }
 
