@@ -18,8 +18,18 @@ export { createReplay, type Replay, type ReplayAnswer, replay } from './replay.t
 export { defineRule, type Rule, type RuleOptions } from './rule.ts'
 export { type CompactStoreOptions, compactStore } from './stores/compact.ts'
 export { type MemoryStoreOptions, memoryStore } from './stores/memory.ts'
-export type { RuleSet, Store, Table, TableStats } from './stores/store.ts'
 export type {
+  AsyncStore,
+  AsyncTable,
+  RuleSet,
+  Store,
+  Table,
+  TableRequest,
+  TableStats,
+} from './stores/store.ts'
+export type {
+  AsyncLimiter,
+  AsyncLimiterOptions,
   CallOptions,
   Entry,
   Limiter,

@@ -1,9 +1,10 @@
 import type { Decision } from './decision.ts'
 import { SluiceError, shown } from './errors.ts'
+import { checkOptions } from './options.ts'
 import type { Rule } from './rule.ts'
 import { memoryStore } from './stores/memory.ts'
 import type { RuleSet, Store } from './stores/store.ts'
-import type { LimiterOptions } from './verbs.ts'
+import type { CallOptions, LimiterOptions, LimitRequest } from './verbs.ts'
 
 /** knownWaitUs is the least until `cost` passes, or its slot comes, with `ahead` units before it. */
 export function knownWaitUs(
@@ -50,8 +51,35 @@ export function checkShape(options: unknown): void {
   }
 }
 
-/** ofRequest is an error about one of many requests, with its number. */
-export function ofRequest(index: number, error: unknown): unknown {
+const REQUEST_OPTIONS = ['key', 'cost', 'tier']
+
+/**
+ * checkRequests checks all requests of a `checkMany` before anything is spent. Each is read once:
+ * what was checked is what is spent, even from an object with getters.
+ */
+export function checkRequests(
+  requests: readonly LimitRequest[],
+  begin: (key: string, cost: number, options: CallOptions | undefined) => RuleSet,
+): { set: RuleSet; key: string; cost: number }[] {
+  if (!Array.isArray(requests)) {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `checkMany takes an array of { key, cost }, got ${shown(requests)}.`,
+    )
+  }
+  return Array.from(requests as readonly LimitRequest[], (request, i) => {
+    try {
+      checkOptions('a request', request, REQUEST_OPTIONS)
+      const { key, cost = 1, tier } = request
+      return { set: begin(key, cost, tier === undefined ? undefined : { tier }), key, cost }
+    } catch (error) {
+      throw ofRequest(i, error)
+    }
+  })
+}
+
+/** An error about one of many requests, with its number. */
+function ofRequest(index: number, error: unknown): unknown {
   if (!(error instanceof SluiceError)) return error
   return new SluiceError(error.code, `checkMany, request ${index}: ${error.message}`, {
     cause: error,

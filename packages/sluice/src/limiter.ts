@@ -1,14 +1,15 @@
+import { createAsyncLimiter } from './async-limiter.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import { CENTURY_MS, durationUs } from './duration.ts'
-import { SluiceError, shown } from './errors.ts'
+import { SluiceError } from './errors.ts'
 import { checkKey } from './key.ts'
 import {
   checkedCapacity,
+  checkRequests,
   checkShape,
   checkSignal,
   delays,
   knownWaitUs,
-  ofRequest,
   storeOf,
 } from './limiter-checks.ts'
 import { createGate } from './limiter-gate.ts'
@@ -16,25 +17,45 @@ import { checkFunction, checkOptions, checkWhole } from './options.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
 import { checkName, type Rule } from './rule.ts'
 import type { RuleSet } from './stores/store.ts'
-import type { Limiter, LimiterOptions, LimitRequest } from './verbs.ts'
+import type { AsyncLimiter, AsyncLimiterOptions, Limiter, LimiterOptions } from './verbs.ts'
 import { createWaitQueue } from './wait-queue.ts'
 
-const REQUEST_OPTIONS = ['key', 'cost', 'tier']
 const WAIT_OPTIONS = ['signal', 'maxWaitMs', 'maxWaiting', 'tier']
 
 /**
  * createLimiter makes a limiter from one rule, several, or a policy of tiers. Without a store it
- * keeps its states in memory.
+ * keeps its states in memory. On a store that answers later, all verbs are promises.
  */
 export function createLimiter(
   rules: Rule | readonly Rule[] | Policy,
-  options: LimiterOptions = {},
-): Limiter {
+  options: AsyncLimiterOptions,
+): AsyncLimiter
+export function createLimiter(
+  rules: Rule | readonly Rule[] | Policy,
+  options?: LimiterOptions,
+): Limiter
+export function createLimiter(
+  rules: Rule | readonly Rule[] | Policy,
+  options: LimiterOptions | AsyncLimiterOptions = {},
+): Limiter | AsyncLimiter {
   checkShape(options)
   checkOptions('createLimiter', options, ['store', 'name', 'clock', 'onDecision'])
   const { name = 'default', onDecision } = options
   checkName('createLimiter: name', name)
   checkFunction('createLimiter: onDecision', onDecision)
+  return isAsync(options) ? createAsyncLimiter(rules, options) : createSyncLimiter(rules, options)
+}
+
+function isAsync(options: LimiterOptions | AsyncLimiterOptions): options is AsyncLimiterOptions {
+  const { store } = options
+  return typeof store === 'object' && store !== null && 'openAsync' in store
+}
+
+function createSyncLimiter(
+  rules: Rule | readonly Rule[] | Policy,
+  options: LimiterOptions,
+): Limiter {
+  const { name = 'default', onDecision } = options
   const store = storeOf(options)
   const policy = isPolicy(rules) ? rules : undefined
   const lists = policy ? policy.ruleLists : [ruleList('createLimiter', rules)]
@@ -87,30 +108,10 @@ export function createLimiter(
 
     checkMany(requests) {
       checkOpen()
-      if (!Array.isArray(requests)) {
-        throw new SluiceError(
-          'SLUICE_OPTION',
-          `checkMany takes an array of { key, cost }, got ${shown(requests)}.`,
-        )
-      }
-      // Read once each: what was checked is what is spent, even from an object with getters.
-      const keys: string[] = []
-      const costs: number[] = []
-      const sets: RuleSet[] = []
-      for (const request of requests as readonly LimitRequest[]) {
-        try {
-          checkOptions('a request', request, REQUEST_OPTIONS)
-          const { key, cost = 1, tier } = request
-          sets.push(beginDecision(key, cost, tier === undefined ? undefined : { tier }))
-          keys.push(key)
-          costs.push(cost)
-        } catch (error) {
-          throw ofRequest(keys.length, error)
-        }
-      }
+      const checked = checkRequests(requests, beginDecision)
       const nowUs = table.nowUs()
-      const decisions = keys.map((key, i) => decide(sets[i], key, costs[i], nowUs, true))
-      if (onDecision) decisions.forEach((decision, i) => void report(decision, keys[i], costs[i]))
+      const decisions = checked.map(({ set, key, cost }) => decide(set, key, cost, nowUs, true))
+      decisions.forEach((decision, i) => void report(decision, checked[i].key, checked[i].cost))
       return decisions
     },
 

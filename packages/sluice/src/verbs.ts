@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts'
 import type { Decision } from './decision.ts'
 import type { Duration } from './duration.ts'
-import type { Store, TableStats } from './stores/store.ts'
+import type { AsyncStore, Store, TableStats } from './stores/store.ts'
 
 export interface LimiterOptions {
   /** Where states live. Default: a `memoryStore()` of its own. */
@@ -15,6 +15,11 @@ export interface LimiterOptions {
    * it throws reaches the caller of the verb.
    */
   readonly onDecision?: (decision: Decision, key: string, cost: number) => void
+}
+
+/** AsyncLimiterOptions are those of a limiter on a store that answers later. */
+export interface AsyncLimiterOptions extends Omit<LimiterOptions, 'store' | 'clock'> {
+  readonly store: AsyncStore
 }
 
 /** CallOptions go with a single call. */
@@ -89,4 +94,26 @@ export interface Limiter {
   /** Ends the limiter: those in line are rejected, and further calls throw `SLUICE_CLOSED`. */
   close(): void
   [Symbol.dispose](): void
+}
+
+/**
+ * AsyncLimiter is a `Limiter` on a store that answers later. It has no `allow`: a promise that
+ * nobody awaits would always be true.
+ */
+export interface AsyncLimiter {
+  readonly name: string
+  check(key: string, cost?: number, options?: CallOptions): Promise<Decision>
+  peek(key: string, cost?: number, options?: CallOptions): Promise<Decision>
+  checkMany(requests: readonly LimitRequest[]): Promise<Decision[]>
+  wait(key: string, cost?: number, options?: WaitOptions): Promise<Decision>
+  charge(key: string, cost: number, options?: CallOptions): Promise<void>
+  refund(key: string, cost: number, options?: CallOptions): Promise<void>
+  block(key: string, duration: Duration): Promise<void>
+  unblock(key: string): Promise<void>
+  reset(key: string): Promise<void>
+  clear(): Promise<void>
+  entries(): AsyncIterable<Entry>
+  size(): Promise<number>
+  close(): Promise<void>
+  [Symbol.asyncDispose](): Promise<void>
 }

@@ -46,3 +46,12 @@ export function unfit(rule: Rule): SluiceError {
       'keys may get later: as tiers or overrides of its policy.',
   )
 }
+
+/** untwinned: a rule whose algorithm has no twin in Lua, on Redis. */
+export function untwinned(rule: Rule): SluiceError {
+  return new SluiceError(
+    'SLUICE_RULE_UNSUPPORTED',
+    `rule "${rule.name}": the algorithm ${rule.algorithm.name} has no Lua twin, so it cannot run on ` +
+      'Redis. Use memoryStore(), or one of the built-in algorithms.',
+  )
+}

@@ -58,6 +58,39 @@ export interface Table<Set extends RuleSet = RuleSet> {
   stats(): TableStats
 }
 
+/**
+ * AsyncStore is the contract of stores that answer later, such as Redis. The store's own clock
+ * decides; `clock` is only what callers sleep by.
+ */
+export interface AsyncStore {
+  readonly clock: Clock
+  openAsync(name: string, ruleLists: readonly (readonly Rule[])[]): AsyncTable
+}
+
+/** TableRequest is one decision that is asked of an `AsyncTable`. */
+export interface TableRequest {
+  readonly set: RuleSet
+  readonly key: string
+  readonly cost: number
+  /** Whether it spends if nothing refuses, or only looks. */
+  readonly spend: boolean
+}
+
+/** AsyncTable is a `Table` whose calls are promises. Each decision is atomic. */
+export interface AsyncTable {
+  use(rules: readonly Rule[]): RuleSet
+  /** Decides in this order; each gets figures of its own. */
+  decide(requests: readonly TableRequest[]): Promise<Figures[]>
+  charge(set: RuleSet, key: string, cost: number): Promise<void>
+  refund(set: RuleSet, key: string, cost: number): Promise<void>
+  block(key: string, us: number): Promise<void>
+  unblock(key: string): Promise<void>
+  reset(key: string): Promise<void>
+  clear(): Promise<void>
+  /** The keys that have a state or a block. */
+  keys(): AsyncIterable<string>
+}
+
 /** TableStats are counts since the store was made. */
 export interface TableStats {
   /** Rows held now, those that have become fresh since included. */

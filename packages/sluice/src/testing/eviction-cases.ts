@@ -1,8 +1,8 @@
 import { fixedWindow } from '../algorithms/fixed-window.ts'
-import { createLimiter } from '../limiter.ts'
 import { createPolicy } from '../policy.ts'
 import type { Rule } from '../rule.ts'
 import { equal } from './equal.ts'
+import { limiterOn } from './limiter-on.ts'
 import { createModel } from './model.ts'
 import { seededRandom } from './random.ts'
 import { rotationRules, slowerRules } from './rotation-rules.ts'
@@ -41,7 +41,7 @@ export function evictionCases(
       name: 'a throttled key stays throttled, and a block stays, whatever else comes',
       async run() {
         const { store, clock } = await make({ maxKeys: MAX_KEYS })
-        const limiter = createLimiter(rules[0], { store, name: 'flood' })
+        const limiter = limiterOn(rules[0], { store, name: 'flood' })
         await limiter.charge('throttled', rules[0].capacity)
         await limiter.block('blocked', '1h')
         for (let i = 0; i < 2_000; i += 1) await limiter.check(`stranger ${i}`)
@@ -54,7 +54,7 @@ export function evictionCases(
       name: 'a key that is reset in a full store is fresh',
       async run() {
         const { store } = await make({ maxKeys: MAX_KEYS })
-        const limiter = createLimiter(rules[0], { store, name: 'reset' })
+        const limiter = limiterOn(rules[0], { store, name: 'reset' })
         for (let i = 0; i < 200; i += 1) await limiter.charge(`stranger ${i}`, 1)
         await limiter.charge('a', 1)
         await limiter.reset('a')
@@ -87,7 +87,7 @@ async function play(
   const { store, clock } = await make({ maxKeys: MAX_KEYS })
   const random = seededRandom(seed)
   const policy = createPolicy({ tiers: Object.fromEntries(tiers.entries()), defaultTier: '0' })
-  const limiter = createLimiter(policy, { store, name: 'rotation' })
+  const limiter = limiterOn(policy, { store, name: 'rotation' })
   let admitted = 0
   let refused = 0
   for (let step = 0; step < STEPS; step += 1) {

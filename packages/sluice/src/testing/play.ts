@@ -1,11 +1,11 @@
-import { createLimiter } from '../limiter.ts'
 import { equal } from './equal.ts'
+import { limiterOn } from './limiter-on.ts'
 import type { MadeStore } from './store-suite.ts'
 import type { Trace } from './traces.ts'
 
 /** playTrace plays a trace on a store, and throws where a line differs. */
 export async function playTrace({ store, clock }: MadeStore, trace: Trace): Promise<void> {
-  const limiter = createLimiter(trace.rule, { store })
+  const limiter = limiterOn(trace.rule, { store })
   const startUs = clock.nowUs()
   for (const [
     i,

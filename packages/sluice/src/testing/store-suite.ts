@@ -1,4 +1,4 @@
-import type { Store } from '../stores/store.ts'
+import type { AsyncStore, Store } from '../stores/store.ts'
 import { equal } from './equal.ts'
 import { evictionCases } from './eviction-cases.ts'
 import type { ManualClock } from './manual-clock.ts'
@@ -11,7 +11,7 @@ import { verbCases } from './verb-cases.ts'
 
 /** MadeStore is a store that runs on a manual clock. */
 export interface MadeStore {
-  readonly store: Store
+  readonly store: Store | AsyncStore
   readonly clock: ManualClock
 }
 
@@ -25,6 +25,8 @@ export interface SuiteOptions {
   readonly steps?: number
   /** Algorithms that the store cannot hold and must refuse. Default: none. */
   readonly without?: readonly string[]
+  /** Whether the store is bounded by `maxKeys`. Default true. */
+  readonly evicts?: boolean
 }
 
 /** SuiteCase is one named test; `run` rejects when the store is wrong. */
@@ -42,7 +44,8 @@ export function storeSuite(make: MakeStore, options: SuiteOptions = {}): SuiteCa
   if (typeof make !== 'function') {
     throw new Error('storeSuite takes a function that makes { store, clock }, anew for every case.')
   }
-  const { seed = Math.floor(Math.random() * 2 ** 32), steps = 10_000, without = [] } = options
+  const { seed = Math.floor(Math.random() * 2 ** 32), steps = 10_000 } = options
+  const { without = [], evicts = true } = options
   const holds = (algorithm: string) => !without.includes(algorithm)
   const algorithms = Object.keys(ruleMakers).filter(holds)
   return [
@@ -62,7 +65,7 @@ export function storeSuite(make: MakeStore, options: SuiteOptions = {}): SuiteCa
     },
     ...verbCases(make),
     ...tableCases(make, without),
-    ...evictionCases(make, without, seed),
+    ...(evicts ? evictionCases(make, without, seed) : []),
   ]
 }
 

@@ -6,11 +6,11 @@ import { slidingWindowLog } from '../algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
 import type { Decision } from '../decision.ts'
 import { CENTURY_US } from '../duration.ts'
-import { createLimiter } from '../limiter.ts'
 import { createPolicy } from '../policy.ts'
 import type { Rule } from '../rule.ts'
 import type { Limiter } from '../verbs.ts'
 import { equal } from './equal.ts'
+import { limiterOn } from './limiter-on.ts'
 import type { ManualClock } from './manual-clock.ts'
 import { createModel } from './model.ts'
 import type { Random } from './random.ts'
@@ -107,7 +107,7 @@ export async function playStream(
     tiers: Object.fromEntries(tiers.entries()),
     defaultTier: '0',
   })
-  const limiter = createLimiter(policy, { store, name: 'stream' })
+  const limiter = limiterOn(policy, { store, name: 'stream' })
   const model = createModel()
   const tally: Tally = { steps: 0, admitted: 0, refused: 0, boundary: 0 }
   for (const step of steps) {

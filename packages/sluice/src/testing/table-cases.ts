@@ -1,9 +1,9 @@
 import { fixedWindow } from '../algorithms/fixed-window.ts'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
-import { createLimiter } from '../limiter.ts'
 import { createPolicy } from '../policy.ts'
 import { equal, fails } from './equal.ts'
+import { limiterOn } from './limiter-on.ts'
 import type { MakeStore, SuiteCase } from './store-suite.ts'
 
 const three = tokenBucket({ limit: 3, per: '3s' })
@@ -25,7 +25,7 @@ export function tableCases(make: MakeStore, without: readonly string[]): SuiteCa
           },
           defaultTier: 'free',
         })
-        const limiter = createLimiter(policy, { store, name: 'tiers' })
+        const limiter = limiterOn(policy, { store, name: 'tiers' })
         await limiter.check('a', 8)
         policy.setTier('a', 'pro')
         equal((await limiter.peek('a')).remaining, 92, 'an upgrade keeps what was used')
@@ -48,17 +48,17 @@ export function tableCases(make: MakeStore, without: readonly string[]): SuiteCa
       name: 'limiters of other names on one store do not touch each other',
       async run() {
         const { store } = await make()
-        const [one, two] = ['one', 'two'].map((name) => createLimiter(three, { store, name }))
+        const [one, two] = ['one', 'two'].map((name) => limiterOn(three, { store, name }))
         await one.check('a', 3)
         equal((await two.peek('a')).remaining, 3, 'the other limiter')
         await two.clear()
         equal((await one.peek('a')).remaining, 0, 'clear is the limiter’s own')
         await fails(
-          () => createLimiter(fixedWindow({ limit: 1, per: '1s' }), { store, name: 'one' }),
+          () => limiterOn(fixedWindow({ limit: 1, per: '1s' }), { store, name: 'one' }),
           'SLUICE_STORE_MISMATCH',
           'other rules',
         )
-        const changed = createLimiter(tokenBucket({ limit: 6, per: '3s' }), { store, name: 'one' })
+        const changed = limiterOn(tokenBucket({ limit: 6, per: '3s' }), { store, name: 'one' })
         equal((await changed.peek('a')).remaining, 3, 'other figures keep what was used')
       },
     },
@@ -70,7 +70,7 @@ export function tableCases(make: MakeStore, without: readonly string[]): SuiteCa
             async run() {
               const { store } = await make()
               await fails(
-                () => createLimiter(slidingWindowLog({ limit: 1, per: '1s' }), { store }),
+                () => limiterOn(slidingWindowLog({ limit: 1, per: '1s' }), { store }),
                 'SLUICE_RULE_UNSUPPORTED',
                 'createLimiter',
               )

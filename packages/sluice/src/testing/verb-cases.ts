@@ -3,10 +3,10 @@ import { leakyBucket } from '../algorithms/leaky-bucket.ts'
 import { slidingWindowCounter } from '../algorithms/sliding-window-counter.ts'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
 import { unlimited } from '../algorithms/unlimited.ts'
-import { createLimiter } from '../limiter.ts'
 import type { Limiter } from '../verbs.ts'
 import { equal, fails } from './equal.ts'
 import { hostileKeys } from './hostile-keys.ts'
+import { limiterOn } from './limiter-on.ts'
 import type { ManualClock } from './manual-clock.ts'
 import type { MadeStore, MakeStore, SuiteCase } from './store-suite.ts'
 
@@ -16,11 +16,11 @@ const three = tokenBucket({ limit: 3, per: '3s' })
 
 /** verbCases are what DESIGN promises of each verb, on one rule or several. */
 export function verbCases(make: MakeStore): SuiteCase[] {
-  const on = (name: string, rules: Parameters<typeof createLimiter>[0], body: Body): SuiteCase => ({
+  const on = (name: string, rules: Parameters<typeof limiterOn>[0], body: Body): SuiteCase => ({
     name,
     async run() {
       const made = await make()
-      await body(createLimiter(rules, { store: made.store, name: 'verbs' }), made.clock, made)
+      await body(limiterOn(rules, { store: made.store, name: 'verbs' }), made.clock, made)
     },
   })
   const remaining = async (limiter: Limiter, key: string) => (await limiter.peek(key)).remaining

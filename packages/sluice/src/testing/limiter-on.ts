@@ -1,0 +1,15 @@
+import { createLimiter } from '../limiter.ts'
+import type { AsyncStore, Store } from '../stores/store.ts'
+import type { Limiter, LimiterOptions } from '../verbs.ts'
+
+interface Options extends Omit<LimiterOptions, 'store'> {
+  readonly store: Store | AsyncStore
+}
+
+/**
+ * limiterOn makes a limiter on any store. The suite awaits every answer, so one that answers later
+ * passes for one that answers at once; `allow` is only there on the latter.
+ */
+export function limiterOn(rules: Parameters<typeof createLimiter>[0], options: Options): Limiter {
+  return createLimiter(rules, options as LimiterOptions)
+}

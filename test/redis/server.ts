@@ -1,0 +1,75 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** RedisServer is a real server of a test's own, on a free port. */
+export interface RedisServer {
+  readonly port: number
+  readonly process: ChildProcess
+  stop(): Promise<void>
+}
+
+/** startRedis starts a server without persistence and waits until it answers. */
+export async function startRedis(...options: string[]): Promise<RedisServer> {
+  const port = await freePort()
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-redis-'))
+  const args = ['--port', String(port), '--dir', folder, '--save', '', '--appendonly', 'no']
+  const server = spawn(findServer(), [...args, ...options], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.once('exit', (code) => reject(new Error(`redis-server ended with ${code}`)))
+    server.stdout?.on('data', (text) => {
+      if (String(text).includes('Ready to accept connections')) resolve()
+    })
+  })
+  return {
+    port,
+    process: server,
+    async stop() {
+      if (server.exitCode === null) {
+        const ended = new Promise((resolve) => server.once('exit', resolve))
+        server.kill('SIGKILL')
+        await ended
+      }
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The command of a server on the PATH; it is installed first where that can be done unasked. */
+function findServer(): string {
+  const find = () => ['redis-server', 'valkey-server'].find((name) => works(name, '--version'))
+  const found = find() ?? (install() ? find() : undefined)
+  if (found) return found
+  throw new Error('The tests need redis-server or valkey-server, 6.2 or newer, on the PATH.')
+}
+
+function install(): boolean {
+  const apt = process.getuid?.() === 0 ? ['apt-get'] : ['sudo', '-n', 'apt-get']
+  works(...apt, 'update')
+  return works(...apt, 'install', '-y', 'redis-server') || works('brew', 'install', 'redis')
+}
+
+function works(...[command, ...args]: string[]): boolean {
+  try {
+    execFileSync(command, args, { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as { port: number }
+      server.close(() => resolve(port))
+    })
+  })
+}
