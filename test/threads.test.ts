@@ -1,14 +1,17 @@
 import { setTimeout } from 'node:timers/promises'
-import type { Worker } from 'node:worker_threads'
-import { createLimiter, type Limiter, parseRule } from 'sluice'
+import { Worker } from 'node:worker_threads'
+import { createLimiter, type Decision, type Limiter, parseRule } from 'sluice'
+import { sharedMemoryStore } from 'sluice/shared-memory'
 import { createModel } from 'sluice/testing'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { HEAD_BYTES } from '../packages/sluice/src/stores/shared/directory.ts'
 import { regionOf } from '../packages/sluice/src/stores/shared/region.ts'
 import { answerOf, buildLibrary, type Crew, createCrew } from './threads/crew.ts'
 import { type Call, linearization } from './threads/linearizable.ts'
+import { stalledCopy } from './threads/stalls.ts'
 
 const decisions = Number(process.env.SLUICE_DECISIONS ?? 300_000)
+const stallMs = Number(process.env.SLUICE_STALL_MS ?? 10_000)
 const terminateMs = Number(process.env.SLUICE_TERMINATE_MS ?? 30_000)
 const timeout = 60_000 + decisions / 10 + terminateMs
 
@@ -287,6 +290,65 @@ describe('a thread that is stalled in the middle of a decision, with the lock', 
     const freed = words.subarray(region.freeAt, region.freeAt + region.buckets)
     expect(freed.filter((state) => state === 2)).toHaveLength(1)
   })
+})
+
+describe('threads that stop for a while between any two steps of the protocol', () => {
+  /** Eight threads decide and stop, on a store of their own copy; gives how many units were lost. */
+  async function stallAnywhere(change: readonly (readonly [string, string])[] = []) {
+    const copy = stalledCopy(change)
+    expect(copy.steps).toBeGreaterThan(20)
+    const keys = 3
+    const store = sharedMemoryStore({ maxKeys: 10_000 })
+    const limiter = createLimiter(parseRule('10000000/400d fixed-window'), { store })
+    const workerData = { dist: copy.dist, handle: store.handle, keys, ms: stallMs }
+    const threads = Array.from({ length: 8 }, () =>
+      answerOf<{ admitted: Int32Array; pauses: number }>(
+        new Worker(new URL('./threads/stalls.mjs', import.meta.url), { workerData, execArgv: [] }),
+      ),
+    )
+    try {
+      const answers = await Promise.all(threads)
+      let lost = 0
+      for (let i = 0; i < keys; i += 1) {
+        const admitted = answers.reduce((sum, answer) => sum + answer.admitted[i], 0)
+        lost += Math.abs(admitted - used(limiter.peek(`key ${i}`)))
+      }
+      return { lost, pauses: answers.reduce((sum, { pauses }) => sum + pauses, 0) }
+    } finally {
+      copy.remove()
+    }
+  }
+  const used = ({ capacity, remaining }: Decision) => capacity - remaining
+
+  it(
+    'lose nothing, whoever takes whose lock away',
+    async () => {
+      const { lost, pauses } = await stallAnywhere()
+      expect(lost).toBe(0)
+      expect(pauses).toBeGreaterThan(100)
+    },
+    timeout,
+  )
+
+  it.each([
+    [
+      'a lock is broken by time alone',
+      'move(index, place);\n    }',
+      'Atomics.compareExchange(words, bucket.head, state, state & VERSION);\n    }',
+    ],
+    [
+      'a lock on a place is not checked to be a lock on the bucket',
+      'words[whereAt + index] === entry',
+      'true',
+    ],
+  ])(
+    'lose units if %s, so this test can fail',
+    async (_, from, to) => {
+      const { lost } = await stallAnywhere([[from, to]])
+      expect(lost).toBeGreaterThan(0)
+    },
+    timeout,
+  )
 })
 
 /** The words of the first table, of one one-number rule. */

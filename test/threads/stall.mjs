@@ -18,7 +18,7 @@ const locked = () => {
   Atomics.wait(shared, 1, 0)
 }
 // The table is there already: nothing of what a claim takes is looked at.
-const claimed = openDirectory(handle.buffer).claim('stall', '', [])
+const claimed = openDirectory(handle.buffer).claim('stall', [])
 const table = createSharedTable(claimed, [rules[0].algorithm], () => 0, locked)
 const nowUs = Number(Atomics.load(time, 0))
 parentPort?.postMessage(table.allow(table.use(rules), key, cost, nowUs))

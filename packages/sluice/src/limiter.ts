@@ -59,7 +59,7 @@ function createSyncLimiter(
   const store = storeOf(options)
   const policy = isPolicy(rules) ? rules : undefined
   const lists = policy ? policy.ruleLists : [ruleList('createLimiter', rules)]
-  const table = store.open(name, lists)
+  const table = store.open(name, lists, policy !== undefined)
   const gate = createGate(name, policy ?? lists[0], table.use)
   const { begin, beginDecision, checkOpen, setOf } = gate
   const line = createWaitQueue(store.clock, table.nowUs)

@@ -6,16 +6,18 @@ import { mismatch } from './store-errors.ts'
  * openTables makes the `open` of a store: a table for each limiter name, shared by limiters with
  * the same rule names and algorithms.
  */
-export function openTables(makeTable: Store['open']): Store['open'] {
+export function openTables(
+  makeTable: (...given: Required<Parameters<Store['open']>>) => Table,
+): Store['open'] {
   const tables = new Map<string, { columns: string; table: Table }>()
-  return (name, ruleLists) => {
+  return (name, ruleLists, mayChange = false) => {
     const columns = columnsOf(ruleLists.flat())
     const opened = tables.get(name)
     if (opened && opened.columns !== columns) {
       throw mismatch(name, opened.columns, columns)
     }
     if (opened) return opened.table
-    const table = makeTable(name, ruleLists)
+    const table = makeTable(name, ruleLists, mayChange)
     // Rules that it cannot hold throw here, before the name is taken.
     for (const rules of ruleLists) table.use(rules)
     tables.set(name, { columns, table })

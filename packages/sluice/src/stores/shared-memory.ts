@@ -1,12 +1,17 @@
-import type { Algorithm } from '../algorithms/algorithm.ts'
 import { type Clock, steadyClock, systemClock } from '../clock.ts'
 import { SluiceError, shown } from '../errors.ts'
 import { checkOptions, checkWhole } from '../options.ts'
 import type { Rule } from '../rule.ts'
 import { newSecret } from './fingerprint.ts'
-import { type Column, columnsOf, createLayout } from './layout.ts'
+import { type Column, createLayout } from './layout.ts'
 import { openTables } from './opened.ts'
-import { formatBuffer, HEAD_BYTES, isFormatted, openDirectory } from './shared/directory.ts'
+import {
+  type ClaimedRule,
+  formatBuffer,
+  HEAD_BYTES,
+  isFormatted,
+  openDirectory,
+} from './shared/directory.ts'
 import { regionOf } from './shared/region.ts'
 import { createSharedTable } from './shared/shared-table.ts'
 import type { Store, Table } from './store.ts'
@@ -49,9 +54,10 @@ export function sharedMemoryStore(options: SharedMemoryOptions = {}): SharedMemo
   const { maxKeys = 1_000_000, clock = systemClock } = options
   checkWhole('sharedMemoryStore: maxKeys', maxKeys, 1, 50_000_000)
   const column = { name: '', algorithm: '', grows: false, cells: 1, at: 0 }
-  const { maxBytes = HEAD_BYTES + 8 * regionOf(maxKeys, [column]).bytes } = options
+  const room = Math.min(HEAD_BYTES + 8 * regionOf(maxKeys, [column]).bytes, USUAL_MOST_BYTES)
+  const { maxBytes = room } = options
   checkWhole('sharedMemoryStore: maxBytes', maxBytes, HEAD_BYTES, Number.MAX_SAFE_INTEGER)
-  const buffer = new SharedArrayBuffer(HEAD_BYTES, { maxByteLength: maxBytes })
+  const buffer = newBuffer(maxBytes)
   formatBuffer(buffer, maxKeys, newSecret())
   const timeOrigin = clock === systemClock ? performance.timeOrigin : undefined
   return openShared({ buffer, timeOrigin }, clock)
@@ -86,42 +92,69 @@ export function attachSharedMemory(
   )
 }
 
+/** What every supported version of Node can share. */
+const USUAL_MOST_BYTES = 2 ** 32
+
+function newBuffer(maxBytes: number): SharedArrayBuffer {
+  try {
+    return new SharedArrayBuffer(HEAD_BYTES, { maxByteLength: maxBytes })
+  } catch (cause) {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `sharedMemoryStore: maxBytes ${maxBytes.toLocaleString('en')} is more than this system can ` +
+        `share. Up to ${USUAL_MOST_BYTES.toLocaleString('en')} should work.`,
+      { cause },
+    )
+  }
+}
+
 function openShared(handle: SharedMemoryHandle, clock: Clock): SharedMemoryStore {
   const nowUs = steadyClock(clock)
   const directory = openDirectory(handle.buffer)
-  const open = openTables((name, ruleLists) => {
-    const rules = columnsOf(ruleLists.flat())
-    const claimed = directory.claim(name, rules, columnsFor(ruleLists))
-    if (claimed.rules !== rules) throw mismatch(name, claimed.rules, rules)
-    const algorithms = claimed.region.columns.map((column) => algorithmOf(ruleLists.flat(), column))
+  const open = openTables((name, ruleLists, mayChange) => {
+    const wanted = claimedRules(ruleLists, mayChange)
+    const claimed = directory.claim(name, wanted)
+    if (listed(claimed.rules) !== listed(wanted)) {
+      throw mismatch(name, listed(claimed.rules), listed(wanted))
+    }
+    const rules = ruleLists.flat()
+    const algorithms = claimed.region.columns.map((column) => ruleOf(rules, column).algorithm)
     return createSharedTable(claimed, algorithms, nowUs) as Table
   })
   return { clock, open, handle }
 }
 
 /**
- * The columns of a table for these rules. Where there are several lists, keys may get other figures
- * later, so there is room for the fraction that a rate may have.
+ * The rules of a table. Where keys may get other figures later, there is room for the fraction that
+ * a rate may have.
  */
-function columnsFor(ruleLists: readonly (readonly Rule[])[]): readonly Column[] {
-  const list = ruleLists.flat().find((rule) => rule.algorithm.grows)
+function claimedRules(
+  ruleLists: readonly (readonly Rule[])[],
+  mayChange: boolean,
+): readonly ClaimedRule[] {
+  const rules = ruleLists.flat()
+  const list = rules.find((rule) => rule.algorithm.grows)
   if (list) throw unsupported(list)
   const layout = createLayout()
-  for (const rules of ruleLists) layout.use(rules, () => {})
-  if (ruleLists.length === 1) return layout.columns
-  let at = 0
-  return layout.columns.map((column) => {
-    const { algorithm, ...rule } = ruleLists.flat().find(isOf(column))!
-    const fractional = algorithm.cells({ ...rule, algorithm, gapRest: 1, gapParts: 2 })
-    const cells = Math.max(column.cells, fractional)
-    at += cells
-    return { ...column, cells, at: at - cells }
-  })
+  for (const each of ruleLists) layout.use(each, () => {})
+  const stateless = rules.filter((rule) => rule.algorithm.cells(rule) === 0)
+  return [
+    ...layout.columns.map((column): ClaimedRule => {
+      const { algorithm, ...rule } = ruleOf(rules, column)
+      const most = algorithm.cells({ ...rule, algorithm, gapRest: 1, gapParts: 2 })
+      const cells = mayChange ? Math.max(column.cells, most) : column.cells
+      return [column.name, column.algorithm, cells]
+    }),
+    ...stateless.map((rule): ClaimedRule => [rule.name, rule.algorithm.name, 0]),
+  ]
 }
 
-const isOf = (column: Column) => (rule: Rule) =>
-  rule.name === column.name && rule.algorithm.name === column.algorithm
+function ruleOf(rules: readonly Rule[], { name, algorithm }: Column): Rule {
+  return rules.find((rule) => rule.name === name && rule.algorithm.name === algorithm)!
+}
 
-function algorithmOf(rules: readonly Rule[], column: Column): Algorithm {
-  return rules.find(isOf(column))!.algorithm
+/** The same for the same names and algorithms, in any order. */
+function listed(rules: readonly ClaimedRule[]): string {
+  const names = rules.map(([name, algorithm]) => `"${name}" (${algorithm})`)
+  return [...new Set(names)].sort().join(', ')
 }

@@ -10,9 +10,10 @@ export interface Store {
   readonly clock: Clock
   /**
    * The table of the limiter called `name`, ready for the lists of rules it starts with. A second
-   * limiter of that name shares the table, and must have the same rule names and algorithms.
+   * limiter of that name shares the table, and must have the same rule names and algorithms. With
+   * `mayChange`, keys may get rules later that have these names and other figures.
    */
-  open(name: string, ruleLists: readonly (readonly Rule[])[]): Table
+  open(name: string, ruleLists: readonly (readonly Rule[])[], mayChange?: boolean): Table
 }
 
 /**

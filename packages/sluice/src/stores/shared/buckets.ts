@@ -27,7 +27,7 @@ export const MOST_PLACES = PLACE_MASK
  * one step. It has two sets of bits for the slots that hold a row; whether its version is even or
  * odd tells which of them counts.
  *
- * To change it: `read`; work out privately what to write; `lock`, which fails if anybody was
+ * To change it: `read`; work out privately what to write; take the lock, which fails if anybody was
  * faster; write into slots that hold no row; `commit`, which writes the set of bits that does not
  * count and makes it count, by one compare-and-swap. So a thread that is stopped anywhere leaves
  * nothing half done but a lock. Whoever waits too long for that marks the bucket dead, copies it to
@@ -45,8 +45,11 @@ export interface Bucket {
   slotAt(slot: number): number
   /** Whether nothing was committed since `read`, so that what was seen since belongs together. */
   isUnchanged(): boolean
-  /** Takes the lock; false if it is not as it was read: then read again. */
-  lock(): boolean
+  /**
+   * Calls `write` with the lock held; false if it is not as it was read: then read again. `write`
+   * ends with a `commit`, and nothing that it wrote before counts without it.
+   */
+  change(write: () => boolean): boolean
   /** Makes these slots hold rows, and gives the lock back; false if nothing was changed after all. */
   commit(low: number, high: number): boolean
 }
@@ -59,6 +62,8 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
   const sleeper = new Int32Array(new SharedArrayBuffer(8))
   const live = new Int32Array(2)
   let index = 0
+  /** Its entry in `where` when it was read, and the place that says. */
+  let entry = 0
   let place = 0
   let far = 0
   let state = 0
@@ -73,7 +78,8 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
   function read(wanted: number): void {
     index = wanted
     for (;;) {
-      place = placeOf(wanted, words[whereAt + wanted])
+      entry = words[whereAt + wanted]
+      place = placeOf(wanted, entry)
       bucket.head = headOf(place)
       far = farOf(place)
       state = words[bucket.head]
@@ -90,28 +96,40 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
   }
 
   function isUnchanged(): boolean {
-    // The store keeps the reads before it from being done after the load.
+    // The store keeps the reads before it from being done after the loads.
     Atomics.store(sleeper, 1, 0)
-    return ((Atomics.load(words, bucket.head) ^ state) & VERSION) === 0 && isOwn()
+    const isSameVersion = ((Atomics.load(words, bucket.head) ^ state) & VERSION) === 0
+    return isSameVersion && Atomics.load(words, whereAt + index) === entry
   }
 
-  /** Whether the place still belongs to the bucket that was read. */
-  function isOwn(): boolean {
-    const owner = words[bucket.head + OWNER]
-    return owner === 0 ? place === index : owner - 1 === index
+  function change(write: () => boolean): boolean {
+    if (!lock()) return false
+    try {
+      return write()
+    } catch (error) {
+      // Out of stack, most likely: whatever was written does not count yet.
+      Atomics.compareExchange(words, bucket.head, state | LOCKED, state)
+      throw error
+    }
   }
 
+  /** Takes the lock, if the bucket is still where it was read and nothing was committed since. */
   function lock(): boolean {
     if ((state & LOCKED) !== 0) {
       awaitRelease()
       return false
     }
-    if (Atomics.compareExchange(words, bucket.head, state, state | LOCKED) !== state) return false
-    if (isOwn()) {
+    const { head } = bucket
+    const mine = state | LOCKED
+    if (Atomics.compareExchange(words, head, state, mine) !== state) return false
+    if (words[whereAt + index] === entry) {
       locked?.()
       return true
     }
-    Atomics.compareExchange(words, bucket.head, state | LOCKED, state)
+    // The bucket was moved, and this place is another one's by now, or about to be.
+    if (Atomics.compareExchange(words, head, mine, state) === mine) return false
+    // Taken away from that one, for it was this thread that held the lock.
+    if (Atomics.load(words, head) === (state | DEAD)) leave(ownerOf(place), place)
     return false
   }
 
@@ -123,10 +141,22 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
     words[bits + 1] = high
     const mine = state | LOCKED
     if (Atomics.compareExchange(words, head, mine, next) === mine) return true
-    // Taken away while this thread was stalled. It has to be somewhere else before the place is free.
-    move(index, place)
-    free(place)
+    leave(index, place)
     return false
+  }
+
+  /**
+   * Gives back a place that was taken away while this thread held its lock; nobody else may. The
+   * bucket has to be somewhere else first.
+   */
+  function leave(owner: number, from: number): void {
+    move(owner, from)
+    free(from)
+  }
+
+  function ownerOf(at: number): number {
+    const owner = words[headOf(at) + OWNER]
+    return owner === 0 ? at : owner - 1
   }
 
   /** Waits until the lock that was seen is gone, at most for a while; then moves the bucket. */
@@ -143,8 +173,8 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
 
   /** Moves a bucket out of a place that is locked or dead. Any number of threads may try. */
   function move(bucketIndex: number, from: number): void {
-    const entry = Atomics.load(words, whereAt + bucketIndex)
-    if (placeOf(bucketIndex, entry) !== from) return
+    const seenEntry = Atomics.load(words, whereAt + bucketIndex)
+    if (placeOf(bucketIndex, seenEntry) !== from) return
     const to = takePlace()
     const [source, target] = [headOf(from), headOf(to)]
     const seen = Atomics.load(words, source)
@@ -164,9 +194,15 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
     words[bitsOf(target, next)] = words[bitsOf(source, version)]
     words[bitsOf(target, next) + 1] = words[bitsOf(source, version) + 1]
     words[target + OWNER] = bucketIndex + 1
-    Atomics.store(words, target, next)
-    const moved = (((entry >>> PLACE_BITS) + 1) << PLACE_BITS) | (to + 1)
-    if (Atomics.compareExchange(words, whereAt + bucketIndex, entry, moved) !== entry) free(to)
+    // Locked until it is known to all: who still takes this place for an earlier one keeps off.
+    const mine = next | LOCKED
+    Atomics.store(words, target, mine)
+    const moved = (((seenEntry >>> PLACE_BITS) + 1) << PLACE_BITS) | (to + 1)
+    if (Atomics.compareExchange(words, whereAt + bucketIndex, seenEntry, moved) !== seenEntry) {
+      free(to)
+    } else if (Atomics.compareExchange(words, target, mine, next) !== mine) {
+      leave(bucketIndex, to)
+    }
   }
 
   function copy(from: number, to: number, count: number): void {
@@ -194,6 +230,6 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
   }
 
   // Plain fields only: an accessor would turn the object into a slow one.
-  const bucket: Bucket = { head: 0, live, read, slotAt, isUnchanged, lock, commit }
+  const bucket: Bucket = { head: 0, live, read, slotAt, isUnchanged, change, commit }
   return bucket
 }

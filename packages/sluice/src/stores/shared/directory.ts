@@ -14,13 +14,18 @@ const TABLES_AT = 8
 const MOST_TABLES = 64
 const TEXTS_AT = TABLES_AT + MOST_TABLES
 
+/** Words are counted in 31 bits. */
+const MOST_BYTES = 4 * 2 ** 31
+
 /** HEAD_BYTES is what a buffer has before its first table. */
 export const HEAD_BYTES = 32_768
 
-/** Claimed is a table in the buffer and what it was claimed for. */
+/** ClaimedRule is a rule's name, its algorithm's, and how many cells it has in a row. */
+export type ClaimedRule = readonly [name: string, algorithm: string, cells: number]
+
+/** Claimed is a table in the buffer, and the rules it was claimed for. */
 export interface Claimed extends SharedPlace {
-  /** Its rules' names and algorithms, as a text. */
-  readonly rules: string
+  readonly rules: readonly ClaimedRule[]
 }
 
 /**
@@ -28,15 +33,11 @@ export interface Claimed extends SharedPlace {
  * claimed. A table's place follows from those before it, so that writing one word claims it.
  */
 export interface Directory {
-  /** The table of that name; claims one for `rules`, with rows of `columns`, if there is none. */
-  claim(name: string, rules: string, columns: readonly Column[]): Claimed
+  /** The table of that name; claims one for these rules if there is none. */
+  claim(name: string, rules: readonly ClaimedRule[]): Claimed
 }
 
-interface Entry {
-  readonly name: string
-  readonly rules: string
-  readonly columns: readonly Column[]
-}
+type Entry = readonly [name: string, rules: readonly ClaimedRule[]]
 
 /** formatBuffer makes a buffer that is all 0 ready for tables of so many keys. */
 export function formatBuffer(buffer: SharedArrayBuffer, maxKeys: number, secret: Int32Array): void {
@@ -70,23 +71,30 @@ export function openDirectory(buffer: SharedArrayBuffer): Directory {
   function writeEntry(entry: Entry): number {
     const bytes = new TextEncoder().encode(JSON.stringify(entry))
     const length = 1 + Math.ceil(bytes.length / 4)
-    const at = Atomics.add(words, TEXTS_END_AT, length)
-    if (at + length > words.length) {
-      throw new SluiceError(
-        'SLUICE_STORE_FULL',
-        'the directory of this shared memory has no room for the names of another limiter.',
-      )
-    }
+    const at = takeText(length)
     words[at] = bytes.length
     new Uint8Array(buffer, 4 * (at + 1), bytes.length).set(bytes)
     return at
   }
 
-  function place(entry: Entry, firstByte: number): Claimed {
-    const region = regionOf(maxKeys, entry.columns)
-    makeRoom(buffer, entry.name, firstByte + region.bytes)
+  function takeText(length: number): number {
+    for (;;) {
+      const at = Atomics.load(words, TEXTS_END_AT)
+      if (at + length > words.length) {
+        throw new SluiceError(
+          'SLUICE_STORE_FULL',
+          'the directory of this shared memory has no room for the names of another limiter.',
+        )
+      }
+      if (Atomics.compareExchange(words, TEXTS_END_AT, at, at + length) === at) return at
+    }
+  }
+
+  function place([name, rules]: Entry, firstByte: number): Claimed {
+    const region = regionOf(maxKeys, columnsOf(rules))
+    makeRoom(buffer, name, firstByte + region.bytes)
     return {
-      rules: entry.rules,
+      rules,
       region,
       secret,
       words: new Int32Array(buffer, firstByte, region.bytes / 4),
@@ -95,21 +103,20 @@ export function openDirectory(buffer: SharedArrayBuffer): Directory {
   }
 
   return {
-    claim(name, rules, columns) {
-      const wanted = { name, rules, columns }
+    claim(name, rules) {
       let firstByte = HEAD_BYTES
       let written = 0
       for (let i = 0; i < MOST_TABLES; i += 1) {
         let at = Atomics.load(words, TABLES_AT + i)
         if (at === 0) {
-          const { bytes, places } = regionOf(maxKeys, columns)
-          checkRoom(buffer, name, firstByte + bytes, places)
-          written ||= writeEntry(wanted)
+          const { bytes, places } = regionOf(maxKeys, columnsOf(rules))
+          checkRoom(buffer, name, firstByte, bytes, places)
+          written ||= writeEntry([name, rules])
           at = Atomics.compareExchange(words, TABLES_AT + i, 0, written) || written
         }
         const entry = entryAt(at)
-        if (entry.name === name) return place(entry, firstByte)
-        firstByte += regionOf(maxKeys, entry.columns).bytes
+        if (entry[0] === name) return place(entry, firstByte)
+        firstByte += regionOf(maxKeys, columnsOf(entry[1])).bytes
       }
       throw new SluiceError(
         'SLUICE_STORE_FULL',
@@ -119,12 +126,37 @@ export function openDirectory(buffer: SharedArrayBuffer): Directory {
   }
 }
 
-function checkRoom(buffer: SharedArrayBuffer, name: string, bytes: number, places: number): void {
-  if (bytes <= buffer.maxByteLength && places <= MOST_PLACES) return
+/** The columns of a row; rules without a state have none. */
+function columnsOf(rules: readonly ClaimedRule[]): Column[] {
+  let at = 0
+  return rules
+    .filter(([, , cells]) => cells > 0)
+    .map(([name, algorithm, cells]) => {
+      at += cells
+      return { name, algorithm, grows: false, cells, at: at - cells }
+    })
+}
+
+function checkRoom(
+  buffer: SharedArrayBuffer,
+  name: string,
+  firstByte: number,
+  bytes: number,
+  places: number,
+): void {
+  if (bytes > MOST_BYTES || places > MOST_PLACES) {
+    throw new SluiceError(
+      'SLUICE_STORE_FULL',
+      `the limiter "${name}" needs ${bytes.toLocaleString('en')} bytes of shared memory, more than ` +
+        'can be addressed. Lower maxKeys.',
+    )
+  }
+  if (firstByte + bytes <= buffer.maxByteLength) return
   throw new SluiceError(
     'SLUICE_STORE_FULL',
-    `with the limiter "${name}" shared memory needs ${bytes.toLocaleString('en')} bytes, but ` +
-      `maxBytes is ${buffer.maxByteLength.toLocaleString('en')}. Raise maxBytes, or lower maxKeys.`,
+    `with the limiter "${name}" shared memory needs ${(firstByte + bytes).toLocaleString('en')} ` +
+      `bytes, but maxBytes is ${buffer.maxByteLength.toLocaleString('en')}. Raise maxBytes, or ` +
+      'lower maxKeys.',
   )
 }
 

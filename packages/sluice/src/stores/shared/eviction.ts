@@ -69,6 +69,7 @@ export function createEviction(
   }
 
   function makeRoom(home: number, nowUs: number): void {
+    const counted = Atomics.load(words, ROWS)
     for (let i = 1; i < homes; i += 1) {
       const index = (home + i) % homes
       other.read(index)
@@ -77,15 +78,18 @@ export function createEviction(
       floors.begin()
       const isInUse = raise(other, slot, index >> SHARD_BITS, nowUs)
       // Before a floor is raised to a row, it must be sure that there is such a row.
-      if (!other.isUnchanged() || !floors.commit() || !other.lock()) return
-      if (isInUse) words[other.head + EVICTIONS] += 1
-      live.set(other.live)
-      setLive(live, slot, false)
-      if (other.commit(live[0], live[1])) Atomics.sub(words, ROWS, 1)
+      if (!other.isUnchanged() || !floors.commit()) return
+      const isGone = other.change(() => {
+        if (isInUse) words[other.head + EVICTIONS] += 1
+        live.set(other.live)
+        setLive(live, slot, false)
+        return other.commit(live[0], live[1])
+      })
+      if (isGone) Atomics.sub(words, ROWS, 1)
       return
     }
     // Nobody to go: the count was left wrong by a thread that ended before it could correct it.
-    Atomics.store(words, ROWS, 0)
+    Atomics.compareExchange(words, ROWS, counted, 0)
   }
 
   const none: RowCare = { freshAtUs: () => 0, evicted() {}, dropped() {} }

@@ -40,7 +40,7 @@ const COUNTER_WORDS = 16
 /** A tag has 12 bits; the last one marks a block. */
 export const BLOCK_TAG = 4_095
 const MOST_TAGS = BLOCK_TAG - 1
-const LEAST_TAGS = 256
+const LEAST_TAGS = 1_024
 
 /** Words before, and float64s per column, of a tag's entry. */
 export const TAG_HEAD_WORDS = 2

@@ -1,3 +1,4 @@
+import { MOST_UNITS } from '../../cost.ts'
 import type { Rule } from '../../rule.ts'
 import { createFloor, type Floor, type FloorEntry } from '../floor.ts'
 import { type Floors, raiseToRow } from '../floors.ts'
@@ -40,6 +41,7 @@ export function createSharedFloors(
 ): SharedFloors {
   const { homes, stride } = region
   const lists = createLists()
+  const fence = new Int32Array(new SharedArrayBuffer(4))
   let shardRead = -1
   let before: readonly FloorRow[] = []
   let entries: FloorEntry[] = []
@@ -54,6 +56,9 @@ export function createSharedFloors(
     floors.isOpen = true
     shardRead = shard
     floor = undefined
+    // Only then, or a row that had to go could be missed: it goes after its floor was raised.
+    Atomics.store(fence, 0, 0)
+    Atomics.load(fence, 0)
     bucket.read(homes + shard)
   }
 
@@ -103,40 +108,53 @@ export function createSharedFloors(
       apply(column, width, rule, state, at, nowUs) {
         const applied = plain.apply(column, width, rule, state, at, nowUs)
         if (hardUntilUs <= nowUs) return applied
-        rule.algorithm.spend(state, at, rule, rule.capacity, nowUs)
+        useUp(rule, state, at, nowUs)
         return true
       },
     }
   }
 
+  /** Uses up everything, and more if it would be fresh again before that. */
+  function useUp(rule: Rule, state: Float64Array, at: number, nowUs: number): void {
+    const { spend, freshAtUs } = rule.algorithm
+    let freshUs = -1
+    for (let cost = rule.capacity; ; cost = Math.min(2 * cost, MOST_UNITS)) {
+      spend(state, at, rule, cost, nowUs)
+      const laterUs = freshAtUs(state, at, rule)
+      if (laterUs >= hardUntilUs || laterUs === freshUs) return
+      freshUs = laterUs
+    }
+  }
+
   /**
-   * Packs entries into as few rows as possible. There is no room for more than 28 different
-   * figures of one column; for what is left over, strangers start with everything used until it
-   * would be fresh.
+   * A row for each entry. There is no room for more than 28, and the table may have no tag left;
+   * for what is left over, strangers start with everything used until it would be fresh.
    */
   function rowsOf(): FloorRow[] {
-    const packs: Map<number, FloorEntry>[] = []
+    const rows: FloorRow[] = []
     let untilUs = hardUntilUs
-    for (const entry of entries) {
-      const { column, rule, state } = entry
-      const pack = packs.find((each) => !each.has(column))
-      if (pack) pack.set(column, entry)
-      else if (packs.length < MOST_ROWS) packs.push(new Map([[column, entry]]))
-      else untilUs = Math.max(untilUs, rule.algorithm.freshAtUs(state, 0, rule))
-    }
-    const rows = packs.map((pack) => {
-      const row = new Float64Array(stride)
-      const rules = new Map<number, Rule>()
-      for (const { column, rule, state } of pack.values()) {
-        row.set(state, layout.columns[column].at)
-        rules.set(column, rule)
+    for (const { column, rule, state } of entries) {
+      const tag = rows.length < MOST_ROWS ? tagOf(column, rule) : undefined
+      if (tag === undefined) {
+        untilUs = Math.max(untilUs, rule.algorithm.freshAtUs(state, 0, rule))
+        continue
       }
-      return { tag: layout.tagOf(rules), cells: row }
-    })
+      const cells = new Float64Array(stride)
+      cells.set(state, layout.columns[column].at)
+      rows.push({ tag, cells })
+    }
     if (untilUs === 0) return rows
     const hard = new Float64Array(stride)
     hard[0] = untilUs
     return [...rows, { tag: BLOCK_TAG, cells: hard }]
+  }
+
+  function tagOf(column: number, rule: Rule): number | undefined {
+    try {
+      return layout.tagOf(new Map([[column, rule]]))
+    } catch {
+      return undefined
+    }
   }
 
   /** Writes the rows into slots that hold none. */
@@ -177,7 +195,7 @@ export function createSharedFloors(
       if (!floor) return true
       const rows = rowsOf()
       if (areSame(rows, before)) return true
-      return bucket.lock() && write(rows)
+      return bucket.change(() => write(rows))
     },
     clear() {},
   }

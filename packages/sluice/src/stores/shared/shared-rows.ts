@@ -182,7 +182,7 @@ export function createSharedRows(
   function commit(nowUs: number): boolean {
     // By far the most frequent: another state, or the same, for a key that has one and no block.
     if (isMore || floors.isOpen) return commitAll(nowUs)
-    return hasChanged() ? home.lock() && update() : home.isUnchanged()
+    return hasChanged() ? home.change(update) : home.isUnchanged()
   }
 
   function commitAll(nowUs: number): boolean {
@@ -198,7 +198,7 @@ export function createSharedRows(
     // Before a floor is raised to a row, it must be sure that there is such a row.
     if (victim >= 0 && !home.isUnchanged()) return false
     if (!floors.commit()) return false
-    if (!home.lock() || !write(rowChanged, blockChanged)) return false
+    if (!home.change(() => write(rowChanged, blockChanged))) return false
     const gone = Number(victim >= 0)
     const goneBlock = victimTag === BLOCK_TAG ? gone : 0
     const more = Number(present) - Number(slot >= 0) - (gone - goneBlock)
@@ -261,8 +261,10 @@ export function createSharedRows(
 
   /** Finds a slot to give way to a new row, if the bucket or the table is full. */
   function takeOver(nowUs: number): void {
-    if (!isFull() && words[ROWS] < maxKeys) return
-    replace(isFull(), nowUs)
+    const hasTooMany = words[ROWS] >= maxKeys
+    if (!isFull() && !hasTooMany) return
+    if (hasTooMany) replace(false, nowUs)
+    if (victim < 0 && isFull()) replace(true, nowUs)
     if (victim < 0) needsRoom = true
   }
 
@@ -283,15 +285,16 @@ export function createSharedRows(
     size: 0,
     leftUs: (_key, nowUs) => (blockUs > nowUs ? blockUs - nowUs : 0),
     set(_key, untilUs, nowUs) {
+      const isBlocked = blockUs > nowUs
       isMore = true
       blockUs = untilUs
-      if (blockSlot >= 0) return
+      if (isBlocked) return
       let count = 0
       eachLive(home.live, (at) => {
         if (tagAt(home, at) === BLOCK_TAG && cells[cellsAt(home, at)] > nowUs) count += 1
       })
       if (count >= MOST_BLOCKS) throw blocksFull()
-      if (!isFull()) return
+      if (blockSlot >= 0 || !isFull()) return
       replace(true, nowUs)
     },
     delete() {

@@ -108,7 +108,7 @@ export function createSharedTable(
       const all = countLive(other.live)
       if (all === 0) return
       const blocked = index < region.homes ? blocksIn() : 0
-      if (!other.lock() || !other.commit(0, 0)) continue
+      if (!other.change(() => other.commit(0, 0))) continue
       if (index >= region.homes) return
       Atomics.sub(words, ROWS, all - blocked)
       Atomics.sub(words, BLOCKS, blocked)
@@ -160,9 +160,10 @@ export function createSharedTable(
     },
     size: (nowUs) => sum(() => inUse(nowUs)),
     stats: () => ({
-      rows: words[ROWS],
+      // A thread that was terminated may not have counted what it did.
+      rows: Math.max(0, words[ROWS]),
       maxKeys: region.maxKeys,
-      blocked: words[BLOCKS],
+      blocked: Math.max(0, words[BLOCKS]),
       evictions: sum(() => words[other.head + EVICTIONS]),
       floored: sum(() => words[other.head + FLOORED]),
     }),
