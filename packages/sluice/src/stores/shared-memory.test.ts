@@ -11,6 +11,8 @@ import {
   unlimited,
 } from '../index.ts'
 import { manualClock, storeSuite } from '../testing/index.ts'
+import { HEAD_BYTES } from './shared/directory.ts'
+import { regionOf } from './shared/region.ts'
 import { attachSharedMemory, sharedMemoryStore } from './shared-memory.ts'
 
 const make = (options = {}) => {
@@ -81,6 +83,39 @@ describe('sharedMemoryStore', () => {
     expect(limiter.stats()).toMatchObject({ rows: 0, blocked: 0 })
   })
 
+  it('never fills a bucket with blocks, not even with those that are renewed', () => {
+    const { store, clock } = make({ maxKeys: 1_000 })
+    const limiter = createLimiter(rule, { store })
+    let refused = 0
+    for (const duration of ['1ms', '1h'] as const) {
+      for (let i = 0; i < 40_000; i += 1) {
+        try {
+          limiter.block(`key ${i}`, duration)
+        } catch {
+          refused += 1
+        }
+        if (duration === '1ms' && i % 1_000 === 0) clock.advance(2)
+      }
+    }
+    expect(refused).toBeGreaterThan(0)
+    for (let i = 0; i < 1_000; i += 1) limiter.allow(`new ${i}`)
+    expect(limiter.stats().rows).toBeLessThanOrEqual(1_000)
+  })
+
+  it('does not lose count of blocks that have ended', () => {
+    const { store, clock } = make({ maxKeys: 100 })
+    const limiter = createLimiter(rule, { store })
+    for (let round = 0; round < 20; round += 1) {
+      for (let i = 0; i < 1_000; i += 1) limiter.block(`key ${i}`, '1ms')
+      clock.advance(2)
+      for (let i = 0; i < 1_000; i += 1) limiter.charge(`key ${i}`, 1)
+    }
+    for (let i = 0; i < 1_000; i += 1) limiter.block(`key ${i}`, '1h')
+    const passed = Array.from({ length: 1_000 }, (_, i) => limiter.allow(`key ${i}`))
+    expect(passed).not.toContain(true)
+    expect(limiter.stats().blocked).toBe(1_000)
+  })
+
   it('says so when there is no room for another block', () => {
     const { store } = make({ maxKeys: 1 })
     const limiter = createLimiter(rule, { store })
@@ -107,6 +142,63 @@ describe('sharedMemoryStore', () => {
     )
     expect(forgiven).toEqual([])
     expect(limiter.stats().evictions).toBeGreaterThan(1_900)
+  })
+
+  it('forgives no debt, even where floors have no room for its figures', () => {
+    const { store, clock } = make({ maxKeys: 1 })
+    const tiers = Object.fromEntries(
+      Array.from({ length: 200 }, (_, i) => [`${i}`, tokenBucket({ limit: 100 + i, per: '1h' })]),
+    )
+    const limiter = createLimiter(createPolicy({ tiers, defaultTier: '0' }), { store })
+    limiter.charge('debtor', 5_000)
+    for (let i = 0; i < 2_000; i += 1) {
+      limiter.charge(`key ${i}`, 5_000, { tier: `${i % 200}` })
+    }
+    limiter.charge('debtor', 1)
+    clock.advance(10 * 3_600_000)
+    expect(limiter.peek('debtor').remaining).toBe(0)
+  })
+
+  it('does not use up tags by what floors are raised to', () => {
+    const { store } = make({ maxKeys: 30 })
+    const names = ['a', 'b', 'c']
+    const bucket = (name: string, i: number) => tokenBucket({ limit: 5 + i, per: '1h', name })
+    const tiers = Object.fromEntries(names.map((name) => [name, bucket(name, 0)]))
+    const policy = createPolicy({ tiers, defaultTier: 'a' })
+    const limiter = createLimiter(policy, { store })
+    for (let i = 0; i < 60; i += 1) policy.setOverride(`o ${i}`, bucket(names[i % 3], i))
+    const check = () => {
+      for (let i = 0; i < 20_000; i += 1) {
+        limiter.check(i % 2 === 0 ? `o ${i % 60}` : `key ${i % 97}`, 1, { tier: names[i % 3] })
+      }
+    }
+    expect(check).not.toThrow()
+    expect(limiter.stats().evictions).toBeGreaterThan(0)
+  })
+
+  it('leaves no lock behind when the stack runs out in the middle of a call', () => {
+    const { store } = make()
+    const limiter = createLimiter(rule, { store })
+    const region = regionOf(10_000, [{ name: '', algorithm: '', grows: false, cells: 1, at: 0 }])
+    const words = new Int32Array(store.handle.buffer, HEAD_BYTES, region.bytes / 4)
+    let overflows = 0
+    const dive = (): void => {
+      try {
+        dive()
+      } catch {
+        overflows += 1
+      }
+      try {
+        limiter.charge('alice', 1)
+      } catch {
+        overflows += 1
+      }
+    }
+    for (let i = 0; i < 30; i += 1) dive()
+    limiter.charge('alice', 1)
+    expect(overflows).toBeGreaterThan(30)
+    const where = words.subarray(region.whereAt, region.whereAt + region.buckets)
+    expect(where.filter((entry) => entry !== 0)).toHaveLength(0)
   })
 
   it('does not list keys, since it keeps none', () => {
@@ -157,6 +249,7 @@ describe('sharedMemoryStore', () => {
     ['maxKeys', '5'],
     ['maxBytes', 1_000],
     ['maxbytes', 1_000_000],
+    ['maxBytes', 2 ** 50],
   ])('refuses %s %o', (name, value) => {
     expect(() => sharedMemoryStore({ [name]: value })).toThrow(withCode('SLUICE_OPTION'))
   })
@@ -165,6 +258,12 @@ describe('sharedMemoryStore', () => {
     const { store } = make({ maxKeys: 100_000, maxBytes: 1_000_000 })
     expect(() => createLimiter(rule, { store })).toThrow(/needs [\d,]{9} bytes.*1,000,000/)
     expect(() => createLimiter(rule, { store })).toThrow(withCode('SLUICE_STORE_FULL'))
+  })
+
+  it('can be made for 50,000,000 keys', () => {
+    const { store } = make({ maxKeys: 50_000_000 })
+    const limiter = createLimiter(rule, { store })
+    expect(limiter.check('alice').remaining).toBe(9)
   })
 
   it('has room for 64 limiters', () => {
@@ -214,8 +313,7 @@ describe('attachSharedMemory', () => {
     createLimiter(rule, { store })
     const fraction = tokenBucket({ limit: 7, per: '1s' })
     expect(() => createLimiter(fraction, { store })).toThrow(withCode('SLUICE_STORE_MISMATCH'))
-    const tiers = { free: rule, pro: tokenBucket({ limit: 100, per: '1m' }) }
-    const policy = createPolicy({ tiers, defaultTier: 'free' })
+    const policy = createPolicy({ tiers: { free: rule }, defaultTier: 'free' })
     const limiter = createLimiter(policy, { store, name: 'tiers' })
     policy.setOverride('a', fraction)
     expect(limiter.check('a').remaining).toBe(6)
