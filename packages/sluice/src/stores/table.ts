@@ -44,7 +44,7 @@ export function createTable(
   let floored = 0
 
   function blockedUs(key: string, nowUs: number): number {
-    return blocks.size > 0 ? blocks.leftUs(rows.idOf(key), nowUs) : 0
+    return blocks.leftUs(rows.idOf(key), nowUs)
   }
 
   /** When a row is fresh: the latest of the columns that were ever written. */
@@ -173,7 +173,7 @@ export function createTable(
     use,
 
     allow(set, key, cost, nowUs) {
-      const blocked = blockedUs(key, nowUs) > 0
+      const blocked = blocks.size > 0 && blockedUs(key, nowUs) > 0
       if (find(set, key, nowUs)) {
         if (blocked) return false
         const { only } = set
@@ -195,7 +195,7 @@ export function createTable(
 
     decide(set, key, cost, nowUs, spend) {
       const { figures } = set
-      figures.blockedUs = blockedUs(key, nowUs)
+      figures.blockedUs = blocks.size > 0 ? blockedUs(key, nowUs) : 0
       const known = rows.find(key)
       let cells: Float64Array = start
       let base = 0

@@ -45,10 +45,11 @@ export interface Bucket {
   slotAt(slot: number): number
   /** Whether nothing was committed since `read`, so that what was seen since belongs together. */
   isUnchanged(): boolean
-  /**
-   * Calls `write` with the lock held; false if it is not as it was read: then read again. `write`
-   * ends with a `commit`, and nothing that it wrote before counts without it.
-   */
+  /** Takes the lock; false if the bucket is not as or where it was read: then read again. */
+  lock(): boolean
+  /** Gives it back after an error, most likely out of stack. What was written does not count. */
+  unlock(): void
+  /** Calls `write`, which ends with a `commit`, with the lock held; false as `lock` and `commit`. */
   change(write: () => boolean): boolean
   /** Makes these slots hold rows, and gives the lock back; false if nothing was changed after all. */
   commit(low: number, high: number): boolean
@@ -107,13 +108,15 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
     try {
       return write()
     } catch (error) {
-      // Out of stack, most likely: whatever was written does not count yet.
-      Atomics.compareExchange(words, bucket.head, state | LOCKED, state)
+      unlock()
       throw error
     }
   }
 
-  /** Takes the lock, if the bucket is still where it was read and nothing was committed since. */
+  function unlock(): void {
+    Atomics.compareExchange(words, bucket.head, state | LOCKED, state)
+  }
+
   function lock(): boolean {
     if ((state & LOCKED) !== 0) {
       awaitRelease()
@@ -230,6 +233,6 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
   }
 
   // Plain fields only: an accessor would turn the object into a slow one.
-  const bucket: Bucket = { head: 0, live, read, slotAt, isUnchanged, change, commit }
+  const bucket: Bucket = { head: 0, live, read, slotAt, isUnchanged, lock, unlock, change, commit }
   return bucket
 }

@@ -75,6 +75,7 @@ export function createSharedRows(
   const blockRow = new Float64Array(stride)
   /** The slots that will hold rows. */
   const live = new Int32Array(2)
+  let index = 0
   let slot = -1
   let tagBefore = 0
   let present = false
@@ -95,14 +96,10 @@ export function createSharedRows(
   const tagAt = (bucket: Bucket, at: number) => words[bucket.slotAt(at) + 1] & TAG_MASK
   const cellsAt = (bucket: Bucket, at: number) => (bucket.slotAt(at) >> 1) + 1
 
-  function homeOf(): number {
-    const chooses = ((print.high << 20) | (print.low >>> 12)) >>> 0
-    return Math.floor((chooses * homes) / 2 ** 32)
-  }
-
   function read(key: string): void {
     print.read(key)
-    const index = homeOf()
+    const chooses = ((print.high << 20) | (print.low >>> 12)) >>> 0
+    index = Math.floor((chooses * homes) / 2 ** 32)
     home.read(index)
     rows.shard = index >> SHARD_BITS
     slot = -1
@@ -182,7 +179,14 @@ export function createSharedRows(
   function commit(nowUs: number): boolean {
     // By far the most frequent: another state, or the same, for a key that has one and no block.
     if (isMore || floors.isOpen) return commitAll(nowUs)
-    return hasChanged() ? home.change(update) : home.isUnchanged()
+    if (!hasChanged()) return home.isUnchanged()
+    if (!home.lock()) return false
+    try {
+      return update()
+    } catch (error) {
+      home.unlock()
+      throw error
+    }
   }
 
   function commitAll(nowUs: number): boolean {
@@ -192,7 +196,7 @@ export function createSharedRows(
     const blockChanged = blockUs !== blockBeforeUs
     if (!rowChanged && !blockChanged) return floors.commit() && home.isUnchanged()
     if (needsRoom) {
-      eviction.makeRoom(homeOf(), nowUs)
+      eviction.makeRoom(index, nowUs)
       return false
     }
     // Before a floor is raised to a row, it must be sure that there is such a row.
