@@ -5,7 +5,7 @@ import { sharedMemoryStore } from 'sluice/shared-memory'
 import { createModel } from 'sluice/testing'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { HEAD_BYTES } from '../packages/sluice/src/stores/shared/directory.ts'
-import { regionOf } from '../packages/sluice/src/stores/shared/region.ts'
+import { movedFrom, regionOf } from '../packages/sluice/src/stores/shared/region.ts'
 import { answerOf, buildLibrary, type Crew, createCrew } from './threads/crew.ts'
 import { type Call, linearization } from './threads/linearizable.ts'
 import { stalledCopy } from './threads/stalls.ts'
@@ -338,7 +338,7 @@ describe('threads that stop for a while between any two steps of the protocol', 
     ],
     [
       'a lock on a place is not checked to be a lock on the bucket',
-      'words[whereAt + index] === entry',
+      'words[whereOf(index)] === entry',
       'true',
     ],
   ])(
@@ -359,8 +359,7 @@ function tableOf({ store }: Crew) {
 
 function movedBuckets(crew: Crew): number {
   const { region, words } = tableOf(crew)
-  const where = words.subarray(region.whereAt, region.whereAt + region.buckets)
-  return where.filter((entry) => entry !== 0).length
+  return movedFrom(region, words)
 }
 
 /** What a store would do that lets time break a lock. */

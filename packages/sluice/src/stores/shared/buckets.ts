@@ -1,5 +1,5 @@
 import { SluiceError } from '../../errors.ts'
-import { EVICTIONS, HEAD_WORDS, OWNER, type Region } from './region.ts'
+import { HEAD_WORDS, OWNER, type Region, WHERE } from './region.ts'
 
 /** A bucket's state: the number of changes, and two flags. */
 const VERSION = 2 ** 30 - 1
@@ -47,7 +47,7 @@ export interface Bucket {
   isUnchanged(): boolean
   /** Takes the lock; false if the bucket is not as or where it was read: then read again. */
   lock(): boolean
-  /** Gives it back after an error, most likely out of stack. What was written does not count. */
+  /** After an error, most likely out of stack: gives the lock back if it is held. */
   unlock(): void
   /** Calls `write`, which ends with a `commit`, with the lock held; false as `lock` and `commit`. */
   change(write: () => boolean): boolean
@@ -58,7 +58,7 @@ export interface Bucket {
 /** createBucket views the buckets of a region. `locked` is called with every lock; for tests. */
 export function createBucket(region: Region, words: Int32Array, locked?: () => void): Bucket {
   const { slotWords, nearSlots, headWords, farWords } = region
-  const { buckets, places, whereAt, freeAt, headsAt, slotsAt } = region
+  const { buckets, places, freeAt, headsAt, slotsAt } = region
   /** Never woken: a wait on it is a sleep. And a word of this thread alone, to order reads by. */
   const sleeper = new Int32Array(new SharedArrayBuffer(8))
   const live = new Int32Array(2)
@@ -68,8 +68,10 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
   let place = 0
   let far = 0
   let state = 0
+  let holdsLock = false
 
   const headOf = (at: number) => headsAt + at * headWords
+  const whereOf = (at: number) => headOf(at) + WHERE
   /** As if the far slots began with number 0. */
   const farOf = (at: number) => slotsAt + at * farWords - nearSlots * slotWords
   const placeOf = (at: number, entry: number) => (entry === 0 ? at : (entry & PLACE_MASK) - 1)
@@ -79,7 +81,7 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
   function read(wanted: number): void {
     index = wanted
     for (;;) {
-      entry = words[whereAt + wanted]
+      entry = words[whereOf(wanted)]
       place = placeOf(wanted, entry)
       bucket.head = headOf(place)
       far = farOf(place)
@@ -100,7 +102,7 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
     // The store keeps the reads before it from being done after the loads.
     Atomics.store(sleeper, 1, 0)
     const isSameVersion = ((Atomics.load(words, bucket.head) ^ state) & VERSION) === 0
-    return isSameVersion && Atomics.load(words, whereAt + index) === entry
+    return isSameVersion && Atomics.load(words, whereOf(index)) === entry
   }
 
   function change(write: () => boolean): boolean {
@@ -114,6 +116,8 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
   }
 
   function unlock(): void {
+    if (!holdsLock) return
+    holdsLock = false
     Atomics.compareExchange(words, bucket.head, state | LOCKED, state)
   }
 
@@ -125,7 +129,8 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
     const { head } = bucket
     const mine = state | LOCKED
     if (Atomics.compareExchange(words, head, state, mine) !== state) return false
-    if (words[whereAt + index] === entry) {
+    if (words[whereOf(index)] === entry) {
+      holdsLock = true
       locked?.()
       return true
     }
@@ -143,7 +148,9 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
     words[bits] = low
     words[bits + 1] = high
     const mine = state | LOCKED
-    if (Atomics.compareExchange(words, head, mine, next) === mine) return true
+    const isDone = Atomics.compareExchange(words, head, mine, next) === mine
+    holdsLock = false
+    if (isDone) return true
     leave(index, place)
     return false
   }
@@ -176,7 +183,7 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
 
   /** Moves a bucket out of a place that is locked or dead. Any number of threads may try. */
   function move(bucketIndex: number, from: number): void {
-    const seenEntry = Atomics.load(words, whereAt + bucketIndex)
+    const seenEntry = Atomics.load(words, whereOf(bucketIndex))
     if (placeOf(bucketIndex, seenEntry) !== from) return
     const to = takePlace()
     const [source, target] = [headOf(from), headOf(to)]
@@ -190,7 +197,7 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
         return
       }
     }
-    copy(source + EVICTIONS, target + EVICTIONS, headWords - EVICTIONS)
+    copy(source + HEAD_WORDS, target + HEAD_WORDS, headWords - HEAD_WORDS)
     copy(slotsAt + from * farWords, slotsAt + to * farWords, farWords)
     // Versions of a place only ever go up, so that who looked here before will notice.
     const next = (words[target] + 1) & VERSION
@@ -201,7 +208,7 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
     const mine = next | LOCKED
     Atomics.store(words, target, mine)
     const moved = (((seenEntry >>> PLACE_BITS) + 1) << PLACE_BITS) | (to + 1)
-    if (Atomics.compareExchange(words, whereAt + bucketIndex, seenEntry, moved) !== seenEntry) {
+    if (Atomics.compareExchange(words, whereOf(bucketIndex), seenEntry, moved) !== seenEntry) {
       free(to)
     } else if (Atomics.compareExchange(words, target, mine, next) !== mine) {
       leave(bucketIndex, to)

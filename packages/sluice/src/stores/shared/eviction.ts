@@ -80,12 +80,12 @@ export function createEviction(
       // Before a floor is raised to a row, it must be sure that there is such a row.
       if (!other.isUnchanged() || !floors.commit()) return
       const isGone = other.change(() => {
-        if (isInUse) words[other.head + EVICTIONS] += 1
         live.set(other.live)
         setLive(live, slot, false)
         return other.commit(live[0], live[1])
       })
       if (isGone) Atomics.sub(words, ROWS, 1)
+      if (isGone && isInUse) Atomics.add(words, EVICTIONS, 1)
       return
     }
     // Nobody to go: the count was left wrong by a thread that ended before it could correct it.

@@ -8,12 +8,12 @@ export const HIGH_SLOTS = (1 << (SLOTS - 32)) - 1
 export const HAS_BLOCKS = 1 << 31
 
 /**
- * Words at the head of a bucket: its state, twice the bits of the slots that hold a row, the counts
- * of evictions and floored starts, and the number of the bucket + 1 where it is not at home.
+ * Words at the head of a place for a bucket: the bucket's state, twice the bits of the slots that
+ * hold a row, where the bucket is whose home this is, a spare one, and which bucket this is, its
+ * number + 1; 0 for the one at home.
  */
 export const HEAD_WORDS = 8
-export const EVICTIONS = 5
-export const FLOORED = 6
+export const WHERE = 5
 export const OWNER = 7
 
 /** Words of a cache line. */
@@ -32,9 +32,11 @@ const LEAST_BUCKETS = 256
 const LEAST_SPARES = 256
 const MOST_SPARES = 1_024
 
-/** Words that count what a table holds: rows, and block rows. */
+/** Words that count: rows and block rows held now; evictions and floored starts ever. */
 export const ROWS = 0
 export const BLOCKS = 1
+export const EVICTIONS = 2
+export const FLOORED = 3
 const COUNTER_WORDS = 16
 
 /** A tag has 12 bits; the last one marks a block. */
@@ -50,7 +52,7 @@ export const TAG_CELLS = 4
  * Region is where the parts of one table are, counted in 32-bit words from its beginning. All of
  * it is 0 at first, and that means: empty, and every bucket in its first place.
  *
- *     counters | where each bucket is | which places are free | tags | heads | slots
+ *     counters | which places are free | tags | heads | slots
  *
  * A place for a bucket is a head, with the slots beside it that fill its cache line, and the other
  * slots. Heads lie together: in a table with few rows they are all that is touched, and in a full
@@ -71,7 +73,6 @@ export interface Region {
   readonly buckets: number
   /** Places for buckets, more than there are buckets. */
   readonly places: number
-  readonly whereAt: number
   readonly freeAt: number
   readonly tags: number
   readonly tagsAt: number
@@ -94,8 +95,7 @@ export function regionOf(maxKeys: number, columns: readonly Column[]): Region {
   const places = buckets + Math.min(MOST_SPARES, Math.max(LEAST_SPARES, buckets >> 4))
   const tags = Math.min(MOST_TAGS, Math.max(LEAST_TAGS, Math.ceil(maxKeys / 64)))
   const tagWords = TAG_HEAD_WORDS + 2 * TAG_CELLS * columns.length
-  const whereAt = COUNTER_WORDS
-  const freeAt = whereAt + buckets
+  const freeAt = COUNTER_WORDS
   const tagsAt = lines(freeAt + places)
   const headsAt = lines(tagsAt + (tags + 1) * tagWords)
   const slotsAt = lines(headsAt + places * headWords)
@@ -111,7 +111,6 @@ export function regionOf(maxKeys: number, columns: readonly Column[]): Region {
     homes,
     buckets,
     places,
-    whereAt,
     freeAt,
     tags,
     tagsAt,
@@ -124,3 +123,12 @@ export function regionOf(maxKeys: number, columns: readonly Column[]): Region {
 
 /** Rounds up to whole cache lines. */
 const lines = (words: number) => Math.ceil(words / LINE_WORDS) * LINE_WORDS
+
+/** movedFrom is how many buckets are not at home; tests look at it. */
+export function movedFrom({ buckets, headsAt, headWords }: Region, words: Int32Array): number {
+  let count = 0
+  for (let i = 0; i < buckets; i += 1) {
+    if (words[headsAt + i * headWords + WHERE] !== 0) count += 1
+  }
+  return count
+}

@@ -16,17 +16,7 @@ import {
   SLOTS,
 } from './region.ts'
 import type { SharedFloors } from './shared-floors.ts'
-import {
-  countLive,
-  eachLive,
-  freeSlot,
-  halfOf,
-  isLive,
-  setLive,
-  slotOf,
-  slotsOf,
-  turned,
-} from './slots.ts'
+import { countLive, eachLive, freeSlot, halfOf, setLive, slotOf, slotsOf, turned } from './slots.ts'
 
 /** One slot is always free for the next row to be written into. */
 const MOST_ROWS = SLOTS - 1
@@ -105,33 +95,29 @@ export function createSharedRows(
     slot = -1
     tagBefore = 0
     if (isMore || floors.isOpen) forget()
-    // In the order in which keys like slots: see freeSlot.
-    const half = halfOf(print.low)
-    const turn = print.low & 31
-    if (!search(home.live[0] & near, 0, 0) && !search(home.live[half], half, turn)) {
-      search(home.live[1 - half], 1 - half, turn)
+    const { low } = print
+    const high = print.high & ~TAG_MASK
+    const hasBlocks = (home.live[1] & HAS_BLOCKS) !== 0
+    // In the order in which keys like slots, see freeSlot. All in one function: this is the hot path.
+    search: for (let pass = 0; pass < 3; pass += 1) {
+      const word = pass === 0 ? 0 : halfOf(low) ^ (pass - 1)
+      const turn = pass === 0 ? 0 : low & 31
+      const set = pass === 0 ? home.live[0] & near : home.live[word] & slotsOf(word)
+      for (let bits = turned(set, turn); bits !== 0; bits &= bits - 1) {
+        const at = slotOf(bits, word, turn)
+        const first = home.slotAt(at)
+        if (words[first] !== low) continue
+        const second = words[first + 1]
+        if ((second & ~TAG_MASK) !== high) continue
+        if ((second & TAG_MASK) === BLOCK_TAG) readBlock(at, first)
+        else readRow(at, first, second & TAG_MASK)
+        // A blocked key has two rows.
+        if (!hasBlocks) break search
+      }
     }
     rows.tag = tagBefore
     present = slot >= 0
     if (!present) isMore = true
-  }
-
-  /** Looks for the key among slots of one word; true if there is no need to look any further. */
-  function search(set: number, word: number, turn: number): boolean {
-    const { low } = print
-    const high = print.high & ~TAG_MASK
-    for (let bits = turned(set & slotsOf(word), turn); bits !== 0; bits &= bits - 1) {
-      const at = slotOf(bits, word, turn)
-      const first = home.slotAt(at)
-      if (words[first] !== low) continue
-      const second = words[first + 1]
-      if ((second & ~TAG_MASK) !== high) continue
-      if ((second & TAG_MASK) === BLOCK_TAG) readBlock(at, first)
-      else readRow(at, first, second & TAG_MASK)
-      // A blocked key has two rows.
-      if ((home.live[1] & HAS_BLOCKS) === 0) return true
-    }
-    return false
   }
 
   /** Forgets what there was besides a row. */
@@ -179,14 +165,7 @@ export function createSharedRows(
   function commit(nowUs: number): boolean {
     // By far the most frequent: another state, or the same, for a key that has one and no block.
     if (isMore || floors.isOpen) return commitAll(nowUs)
-    if (!hasChanged()) return home.isUnchanged()
-    if (!home.lock()) return false
-    try {
-      return update()
-    } catch (error) {
-      home.unlock()
-      throw error
-    }
+    return hasChanged() ? home.lock() && update() : home.isUnchanged()
   }
 
   function commitAll(nowUs: number): boolean {
@@ -209,6 +188,8 @@ export function createSharedRows(
     const moreBlocks = Number(blockUs > 0) - Number(blockSlot >= 0) - goneBlock
     if (more !== 0) Atomics.add(words, ROWS, more)
     if (moreBlocks !== 0) Atomics.add(words, BLOCKS, moreBlocks)
+    if (isEvicted) Atomics.add(words, EVICTIONS, 1)
+    if (isFloored) Atomics.add(words, FLOORED, 1)
     return true
   }
 
@@ -217,7 +198,7 @@ export function createSharedRows(
     live[0] = home.live[0]
     live[1] = home.live[1]
     writeSlot(rows.tag, rows.cells)
-    setLive(live, slot, false)
+    live[slot >> 5] &= ~(1 << slot)
     return home.commit(live[0], live[1])
   }
 
@@ -226,7 +207,7 @@ export function createSharedRows(
     live[0] = home.live[0]
     live[1] = home.live[1]
     // Until the commit, rows that go still count, so new ones are written beside them.
-    const added = rowChanged && present ? writeSlot(rows.tag, rows.cells) : -1
+    if (rowChanged && present) writeSlot(rows.tag, rows.cells)
     if (blockChanged && blockUs > 0) {
       blockRow[0] = blockUs
       writeSlot(BLOCK_TAG, blockRow)
@@ -235,8 +216,6 @@ export function createSharedRows(
     if (blockChanged && blockSlot >= 0) setLive(live, blockSlot, false)
     if (victim >= 0) setLive(live, victim, false)
     if (blockChanged || victimTag === BLOCK_TAG) markBlocks()
-    if (isEvicted) words[home.head + EVICTIONS] += 1
-    if (isFloored && added >= 0) words[home.head + FLOORED] += 1
     return home.commit(live[0], live[1])
   }
 
@@ -251,16 +230,16 @@ export function createSharedRows(
   }
 
   /** Writes a row into a free slot: next to its old one if it can be, since that is at hand. */
-  function writeSlot(tag: number, row: Float64Array): number {
-    const isNextFree = slot >= 0 && !isLive(live, slot ^ 1)
-    const at = isNextFree ? slot ^ 1 : freeSlot(live, print.low, near)
-    setLive(live, at, true)
+  function writeSlot(tag: number, row: Float64Array): void {
+    const next = slot ^ 1
+    const isNextFree = slot >= 0 && (live[next >> 5] & (1 << next)) === 0
+    const at = isNextFree ? next : freeSlot(live, print.low, near)
+    live[at >> 5] |= 1 << at
     const first = home.slotAt(at)
     words[first] = print.low
     words[first + 1] = (print.high & ~TAG_MASK) | tag
     const to = (first >> 1) + 1
     for (let i = 0; i < stride; i += 1) cells[to + i] = row[i]
-    return at
   }
 
   /** Finds a slot to give way to a new row, if the bucket or the table is full. */

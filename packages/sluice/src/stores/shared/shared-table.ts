@@ -46,18 +46,20 @@ export function createSharedTable(
   const inner = createTable(makeRows, nowUs, { layout, blocks: rows.blocks, floors })
 
   function repeated(key: string, nowUs: number, verb: () => void): void {
-    do {
+    for (;;) {
       rows.read(key)
       try {
         verb()
+        if (rows.commit(nowUs)) return
       } catch (error) {
         throwUnlessStale(error)
       }
-    } while (!rows.commit(nowUs))
+    }
   }
 
   /** A row that was rewritten while it was read may be nonsense, and an algorithm may say so. */
   function throwUnlessStale(error: unknown): void {
+    home.unlock()
     if (home.isUnchanged()) throw error
   }
 
@@ -120,26 +122,26 @@ export function createSharedTable(
     nowUs,
     use: inner.use,
     allow(set, key, cost, nowUs) {
-      let passes = false
-      do {
+      for (;;) {
         rows.read(key)
         try {
-          passes = inner.allow(set, key, cost, nowUs)
+          const passes = inner.allow(set, key, cost, nowUs)
+          if (rows.commit(nowUs)) return passes
         } catch (error) {
           throwUnlessStale(error)
         }
-      } while (!rows.commit(nowUs))
-      return passes
+      }
     },
     decide(set, key, cost, nowUs, spend) {
-      do {
+      for (;;) {
         rows.read(key)
         try {
           inner.decide(set, key, cost, nowUs, spend)
+          if (rows.commit(nowUs)) return
         } catch (error) {
           throwUnlessStale(error)
         }
-      } while (!rows.commit(nowUs))
+      }
     },
     charge: (set, key, cost, nowUs) =>
       repeated(key, nowUs, () => inner.charge(set, key, cost, nowUs)),
@@ -164,8 +166,8 @@ export function createSharedTable(
       rows: Math.max(0, words[ROWS]),
       maxKeys: region.maxKeys,
       blocked: Math.max(0, words[BLOCKS]),
-      evictions: sum(() => words[other.head + EVICTIONS]),
-      floored: sum(() => words[other.head + FLOORED]),
+      evictions: words[EVICTIONS],
+      floored: words[FLOORED],
     }),
   }
 }
