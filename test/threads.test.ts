@@ -39,7 +39,8 @@ async function stress(
     limiter.charge(`key ${i}`, capacity)
     return capacity
   })
-  const count = Math.ceil(decisions / threads)
+  // Many times what a thread does before the machine lets another one run.
+  const count = Math.max(200_000, Math.ceil(decisions / threads))
   const job = { kind: 'stress', rules, name: 'stress', count, keys, tickUs, every: 1 } as const
   const answers = await crew.run<Stressed>(threads, () => job, broken)
   for (let i = 0; i < keys; i += 1) {
