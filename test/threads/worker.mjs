@@ -39,18 +39,25 @@ function barrier() {
   Atomics.wait(shared, GO, 0)
 }
 
-/** Decides `count` times, on keys in an order of its own; time goes on with the decisions. */
-function stress({ count, keys, tickUs, every }) {
+/**
+ * Decides `count` times, on keys in an order of its own; time goes on with the decisions. A thread
+ * goes on after that until all have made a fifth of theirs, or it gives up: where there are more
+ * threads than cores, the first would be done before the last has begun.
+ */
+function stress({ count, keys, tickUs, threads, number }) {
   const admitted = new Int32Array(keys)
   const names = Array.from({ length: keys }, (_, i) => `key ${i}`)
+  const progress = shared.subarray(64, 64 + threads)
   let random = threadId + 1
   let together = 0
+  const isLate = () => progress.some((made) => made < count / 5)
   barrier()
-  for (let i = 0; i < count; i += 1) {
+  for (let i = 0; i < count || (i < 20 * count && isLate()); i += 1) {
     random = (Math.imul(random, 1_103_515_245) + 12_345) | 0
     const key = (random >>> 8) % keys
     if (limiter.check(names[key]).allowed) admitted[key] += 1
-    if (tickUs > 0 && i % every === 0) Atomics.add(time, 0, BigInt(tickUs))
+    if (tickUs > 0) Atomics.add(time, 0, BigInt(tickUs))
+    if (i % 64 === 0) Atomics.store(progress, number, i)
     if (shared[DONE] === 0) together = i + 1
   }
   Atomics.add(shared, DONE, 1)
