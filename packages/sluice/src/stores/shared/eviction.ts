@@ -2,7 +2,7 @@ import type { RowCare } from '../rows.ts'
 import type { Bucket } from './buckets.ts'
 import { BLOCK_TAG, EVICTIONS, type Region, ROWS, SHARD_BITS, SLOTS } from './region.ts'
 import type { SharedFloors } from './shared-floors.ts'
-import { isLive, setLive } from './slots.ts'
+import { eachLive, isLive, setLive } from './slots.ts'
 
 /** Rows looked at for the one nearest to fresh. */
 const LOOKED_AT = 8
@@ -88,8 +88,19 @@ export function createEviction(
       if (isGone && isInUse) Atomics.add(words, EVICTIONS, 1)
       return
     }
-    // Nobody to go: the count was left wrong by a thread that ended before it could correct it.
-    Atomics.compareExchange(words, ROWS, counted, 0)
+    // Nobody to go: rows have moved on meanwhile, or a thread has ended before it could count.
+    Atomics.compareExchange(words, ROWS, counted, countRows())
+  }
+
+  function countRows(): number {
+    let count = 0
+    for (let index = 0; index < homes; index += 1) {
+      other.read(index)
+      eachLive(other.live, (slot) => {
+        if (tagAt(other, slot) !== BLOCK_TAG) count += 1
+      })
+    }
+    return count
   }
 
   const none: RowCare = { freshAtUs: () => 0, evicted() {}, dropped() {} }
