@@ -3,15 +3,18 @@ import { type Decision, decisionOf } from './decision.ts'
 import { CENTURY_MS, durationUs } from './duration.ts'
 import { SluiceError } from './errors.ts'
 import { checkKey } from './key.ts'
-import { checkedCapacity, checkRequests, checkSignal, knownWaitUs } from './limiter-checks.ts'
+import {
+  checkedCapacity,
+  checkRequests,
+  checkWait,
+  knownWaitUs,
+  tooLong,
+} from './limiter-checks.ts'
 import { createGate } from './limiter-gate.ts'
-import { checkOptions, checkWhole } from './options.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
 import type { Rule } from './rule.ts'
 import type { TableRequest } from './stores/store.ts'
 import type { AsyncLimiter, AsyncLimiterOptions } from './verbs.ts'
-
-const WAIT_OPTIONS = ['signal', 'maxWaitMs', 'maxWaiting', 'tier']
 
 /** createAsyncLimiter makes a limiter whose verbs are promises, on a store that answers later. */
 export function createAsyncLimiter(
@@ -75,13 +78,7 @@ export function createAsyncLimiter(
     },
 
     async wait(key, cost = 1, options = {}) {
-      checkOptions('wait', options, WAIT_OPTIONS)
-      const { signal, maxWaitMs = 30_000, maxWaiting = 1_000, tier } = options
-      const call = tier === undefined ? undefined : { tier }
-      const maxWaitUs = durationUs('wait: maxWaitMs', maxWaitMs, 0, CENTURY_MS)
-      checkWhole('wait: maxWaiting', maxWaiting, 0, Number.MAX_SAFE_INTEGER)
-      checkSignal(signal)
-      signal?.throwIfAborted()
+      const { call, ...limits } = checkWait(options)
       beginDecision(key, cost, call)
       // The rules may change while it waits, so they are looked up every time.
       const look = async (spend: boolean) => {
@@ -90,15 +87,12 @@ export function createAsyncLimiter(
       }
       const decision = await line.join(key, {
         cost,
-        maxWaitUs,
-        maxWaiting,
-        signal,
+        ...limits,
         check: () => look(true),
         async outlook(ahead) {
           const seen = await look(false)
           const waitUs = knownWaitUs(seen, setOf(key, call).rules, ahead, cost)
-          const refusal = { allowed: false, retryAfterMs: waitUs / 1_000, delayMs: 0 }
-          return { waitUs, refusal: { ...seen, ...refusal } }
+          return { waitUs, refusal: tooLong(seen, waitUs) }
         },
       })
       return report(decision, key, cost)

@@ -1,6 +1,6 @@
 import { createAbortCalls } from './abort-calls.ts'
 import { type Clock, steadyClock } from './clock.ts'
-import type { Decision } from './decision.ts'
+import { type Decision, withoutDelay } from './decision.ts'
 
 /** One call of `wait` that is in line, on a store that answers later. */
 interface AsyncWaiter {
@@ -103,8 +103,7 @@ export function createAsyncLine(clock: Clock): AsyncLine {
   async function held(decision: Decision, signal: AbortSignal): Promise<Decision> {
     if (decision.delayMs === 0) return decision
     await clock.sleep(decision.delayMs, signal)
-    const rules = decision.rules.map((rule) => ({ ...rule, delayMs: 0 }))
-    return { ...decision, delayMs: 0, rules }
+    return withoutDelay(decision)
   }
 
   return {

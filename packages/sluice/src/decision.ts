@@ -104,3 +104,9 @@ function ruleDecision(
     delayMs: allowed ? delayUs[i] / 1_000 : 0,
   }
 }
+
+/** withoutDelay is an admitted decision whose delay is over. */
+export function withoutDelay(decision: Decision): Decision {
+  const rules = decision.rules.map((rule) => ({ ...rule, delayMs: 0 }))
+  return { ...decision, delayMs: 0, rules }
+}

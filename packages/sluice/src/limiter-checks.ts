@@ -1,10 +1,11 @@
 import type { Decision } from './decision.ts'
+import { CENTURY_MS, durationUs } from './duration.ts'
 import { SluiceError, shown } from './errors.ts'
-import { checkOptions } from './options.ts'
+import { checkOptions, checkWhole } from './options.ts'
 import type { Rule } from './rule.ts'
 import { memoryStore } from './stores/memory.ts'
 import type { RuleSet, Store } from './stores/store.ts'
-import type { CallOptions, LimiterOptions, LimitRequest } from './verbs.ts'
+import type { CallOptions, LimiterOptions, LimitRequest, WaitOptions } from './verbs.ts'
 
 /** knownWaitUs is the least until `cost` passes, or its slot comes, with `ahead` units before it. */
 export function knownWaitUs(
@@ -25,8 +26,26 @@ export function knownWaitUs(
   return known
 }
 
-/** checkSignal throws unless `signal` is an AbortSignal or left out. */
-export function checkSignal(signal: unknown): void {
+const WAIT_OPTIONS = ['signal', 'maxWaitMs', 'maxWaiting', 'tier']
+
+/** checkWait makes the options of a `wait` complete, and throws when its signal has aborted. */
+export function checkWait(options: WaitOptions) {
+  checkOptions('wait', options, WAIT_OPTIONS)
+  const { signal, maxWaitMs = 30_000, maxWaiting = 1_000, tier } = options
+  const maxWaitUs = durationUs('wait: maxWaitMs', maxWaitMs, 0, CENTURY_MS)
+  checkWhole('wait: maxWaiting', maxWaiting, 0, Number.MAX_SAFE_INTEGER)
+  checkSignal(signal)
+  signal?.throwIfAborted()
+  return { signal, maxWaitUs, maxWaiting, call: tier === undefined ? undefined : { tier } }
+}
+
+/** tooLong is the answer to a `wait` that saw this, where the least known wait is too long. */
+export function tooLong(seen: Decision, waitUs: number): Decision {
+  return { ...seen, allowed: false, retryAfterMs: waitUs / 1_000, delayMs: 0 }
+}
+
+/** Throws unless `signal` is an AbortSignal or left out. */
+function checkSignal(signal: unknown): void {
   if (signal === undefined || signal instanceof AbortSignal) return
   throw new SluiceError(
     'SLUICE_OPTION',

@@ -7,20 +7,19 @@ import {
   checkedCapacity,
   checkRequests,
   checkShape,
-  checkSignal,
+  checkWait,
   delays,
   knownWaitUs,
   storeOf,
+  tooLong,
 } from './limiter-checks.ts'
 import { createGate } from './limiter-gate.ts'
-import { checkFunction, checkOptions, checkWhole } from './options.ts'
+import { checkFunction, checkOptions } from './options.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
 import { checkName, type Rule } from './rule.ts'
 import type { RuleSet } from './stores/store.ts'
 import type { AsyncLimiter, AsyncLimiterOptions, Limiter, LimiterOptions } from './verbs.ts'
 import { createWaitQueue } from './wait-queue.ts'
-
-const WAIT_OPTIONS = ['signal', 'maxWaitMs', 'maxWaiting', 'tier']
 
 /**
  * createLimiter makes a limiter from one rule, several, or a policy of tiers. Without a store it
@@ -116,28 +115,19 @@ function createSyncLimiter(
     },
 
     async wait(key, cost = 1, options = {}) {
-      checkOptions('wait', options, WAIT_OPTIONS)
-      const { signal, maxWaitMs = 30_000, maxWaiting = 1_000, tier } = options
-      const call = tier === undefined ? undefined : { tier }
-      const maxWaitUs = durationUs('wait: maxWaitMs', maxWaitMs, 0, CENTURY_MS)
-      checkWhole('wait: maxWaiting', maxWaiting, 0, Number.MAX_SAFE_INTEGER)
-      checkSignal(signal)
-      signal?.throwIfAborted()
+      const { call, ...limits } = checkWait(options)
       beginDecision(key, cost, call)
       // The rules may change while it waits, so they are looked up every time.
       const look = (spend: boolean) =>
         decide(checkedCapacity(setOf(key, call), cost), key, cost, table.nowUs(), spend)
       const decision = await line.join(key, {
         cost,
-        maxWaitUs,
-        maxWaiting,
-        signal,
+        ...limits,
         check: () => look(true),
         outlook(ahead) {
           const seen = look(false)
           const waitUs = knownWaitUs(seen, setOf(key, call).rules, ahead, cost)
-          const refusal = { allowed: false, retryAfterMs: waitUs / 1_000, delayMs: 0 }
-          return { waitUs, refusal: { ...seen, ...refusal } }
+          return { waitUs, refusal: tooLong(seen, waitUs) }
         },
       })
       return report(decision, key, cost)

@@ -1,6 +1,6 @@
 import { createAbortCalls } from './abort-calls.ts'
 import type { Clock } from './clock.ts'
-import type { Decision } from './decision.ts'
+import { type Decision, withoutDelay } from './decision.ts'
 
 /** One call of `wait` that is in line. All its functions may throw. */
 export interface Waiter {
@@ -179,8 +179,7 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
       done()
       holds.delete(end)
     }
-    const rules = decision.rules.map((rule) => ({ ...rule, delayMs: 0 }))
-    return { ...decision, delayMs: 0, rules }
+    return withoutDelay(decision)
   }
 
   return {

@@ -2,7 +2,7 @@ import type { RowCare } from '../rows.ts'
 import type { Bucket } from './buckets.ts'
 import { BLOCK_TAG, EVICTIONS, type Region, ROWS, SHARD_BITS, SLOTS } from './region.ts'
 import type { SharedFloors } from './shared-floors.ts'
-import { eachLive, isLive, setLive } from './slots.ts'
+import { cellsAt, countBlocks, countLive, isLive, setLive, tagAt } from './slots.ts'
 
 /** Rows looked at for the one nearest to fresh. */
 const LOOKED_AT = 8
@@ -33,8 +33,6 @@ export function createEviction(
 ): Eviction {
   const { homes } = region
   const live = new Int32Array(2)
-  const tagAt = (bucket: Bucket, slot: number) => words[bucket.slotAt(slot) + 1] & BLOCK_TAG
-  const cellsAt = (bucket: Bucket, slot: number) => (bucket.slotAt(slot) >> 1) + 1
 
   function nearest(
     bucket: Bucket,
@@ -49,7 +47,7 @@ export function createEviction(
     for (let i = 0; i < SLOTS && looked < LOOKED_AT; i += 1) {
       const slot = (start + i) % SLOTS
       if (slot === except || !isLive(bucket.live, slot)) continue
-      const tag = tagAt(bucket, slot)
+      const tag = tagAt(words, bucket, slot)
       const from = cellsAt(bucket, slot)
       if (tag === BLOCK_TAG && (!orBlock || cells[from] > nowUs)) continue
       const freshUs = tag === BLOCK_TAG ? 0 : eviction.care.freshAtUs(cells, from, tag)
@@ -62,7 +60,7 @@ export function createEviction(
   }
 
   function raise(bucket: Bucket, slot: number, shard: number, nowUs: number): boolean {
-    const [from, tag] = [cellsAt(bucket, slot), tagAt(bucket, slot)]
+    const [from, tag] = [cellsAt(bucket, slot), tagAt(words, bucket, slot)]
     if (tag === BLOCK_TAG || eviction.care.freshAtUs(cells, from, tag) <= nowUs) return false
     eviction.care.evicted(cells, from, tag, shard, nowUs)
     return true
@@ -96,9 +94,7 @@ export function createEviction(
     let count = 0
     for (let index = 0; index < homes; index += 1) {
       other.read(index)
-      eachLive(other.live, (slot) => {
-        if (tagAt(other, slot) !== BLOCK_TAG) count += 1
-      })
+      count += countLive(other.live) - countBlocks(words, other, other.live)
     }
     return count
   }

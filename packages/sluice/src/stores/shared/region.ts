@@ -39,7 +39,11 @@ export const EVICTIONS = 2
 export const FLOORED = 3
 const COUNTER_WORDS = 16
 
-/** A tag has 12 bits; the last one marks a block. */
+/**
+ * A slot's second word ends with a tag of 12 bits; the others belong to the fingerprint. The last tag
+ * marks a block.
+ */
+export const TAG_MASK = 2 ** 12 - 1
 export const BLOCK_TAG = 4_095
 const MOST_TAGS = BLOCK_TAG - 1
 const LEAST_TAGS = 1_024

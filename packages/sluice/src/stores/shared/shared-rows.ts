@@ -1,3 +1,4 @@
+// Longer than our files are meant to be: what is read and written of one key belongs together.
 import type { Blocks } from '../blocks.ts'
 import { createFingerprint } from '../fingerprint.ts'
 import type { Rows } from '../rows.ts'
@@ -14,18 +15,28 @@ import {
   ROWS,
   SHARD_BITS,
   SLOTS,
+  TAG_MASK,
 } from './region.ts'
 import type { SharedFloors } from './shared-floors.ts'
-import { countLive, eachLive, freeSlot, halfOf, setLive, slotOf, slotsOf, turned } from './slots.ts'
+import {
+  cellsAt,
+  countBlocks,
+  countLive,
+  eachLive,
+  freeSlot,
+  halfOf,
+  setLive,
+  slotOf,
+  slotsOf,
+  tagAt,
+  turned,
+} from './slots.ts'
 
 /** One slot is always free for the next row to be written into. */
 const MOST_ROWS = SLOTS - 1
 
 /** Blocks are never evicted, so they may not take all slots of a bucket. */
 const MOST_BLOCKS = 48
-
-/** The upper 20 bits of a slot's second word belong to the fingerprint, the others are the tag. */
-const TAG_MASK = 4_095
 
 /**
  * SharedRows holds one key at a time: `read` copies its row and block into private memory, a table
@@ -83,8 +94,6 @@ export function createSharedRows(
 
   /** The bits of the slots beside the head. */
   const near = (1 << nearSlots) - 1
-  const tagAt = (bucket: Bucket, at: number) => words[bucket.slotAt(at) + 1] & TAG_MASK
-  const cellsAt = (bucket: Bucket, at: number) => (bucket.slotAt(at) >> 1) + 1
 
   function read(key: string): void {
     print.read(key)
@@ -221,12 +230,8 @@ export function createSharedRows(
 
   /** Notes whether a block is left among the rows, so that most keys need not be looked for twice. */
   function markBlocks(): void {
-    live[1] &= ~HAS_BLOCKS
-    let isThere = false
-    eachLive(live, (at) => {
-      if (tagAt(home, at) === BLOCK_TAG) isThere = true
-    })
-    if (isThere) live[1] |= HAS_BLOCKS
+    if (countBlocks(words, home, live) > 0) live[1] |= HAS_BLOCKS
+    else live[1] &= ~HAS_BLOCKS
   }
 
   /** Writes a row into a free slot: next to its old one if it can be, since that is at hand. */
@@ -259,7 +264,7 @@ export function createSharedRows(
     const own = slot >= 0 ? slot : blockSlot
     victim = eviction.nearest(home, print.low & 31, orBlock, nowUs, own)
     if (victim < 0) return
-    victimTag = tagAt(home, victim)
+    victimTag = tagAt(words, home, victim)
     isEvicted = eviction.raise(home, victim, rows.shard, nowUs)
   }
 
@@ -274,7 +279,7 @@ export function createSharedRows(
       if (isBlocked) return
       let count = 0
       eachLive(home.live, (at) => {
-        if (tagAt(home, at) === BLOCK_TAG && cells[cellsAt(home, at)] > nowUs) count += 1
+        if (tagAt(words, home, at) === BLOCK_TAG && cells[cellsAt(home, at)] > nowUs) count += 1
       })
       if (count >= MOST_BLOCKS) throw blocksFull()
       if (blockSlot >= 0 || !isFull()) return

@@ -6,11 +6,11 @@ import { unfit, unlistable } from '../store-errors.ts'
 import { createTable } from '../table.ts'
 import { createBucket } from './buckets.ts'
 import { createEviction } from './eviction.ts'
-import { BLOCK_TAG, BLOCKS, EVICTIONS, FLOORED, type Region, ROWS } from './region.ts'
+import { BLOCK_TAG, BLOCKS, EVICTIONS, FLOORED, type Region, ROWS, TAG_MASK } from './region.ts'
 import { createSharedFloors } from './shared-floors.ts'
 import { createSharedRows } from './shared-rows.ts'
 import { createSharedTags } from './shared-tags.ts'
-import { countLive, eachLive } from './slots.ts'
+import { cellsAt, countBlocks, countLive, eachLive, tagAt } from './slots.ts'
 
 /** SharedPlace is what all threads have of one table. */
 export interface SharedPlace {
@@ -77,31 +77,16 @@ export function createSharedTable(
     return all
   }
 
-  /** Visits the rows of the bucket in `other`. */
-  function eachRow(visit: (at: number, tag: number) => void): void {
-    eachLive(other.live, (slot) => {
-      const at = other.slotAt(slot)
-      visit(at, words[at + 1] & BLOCK_TAG)
-    })
-  }
-
-  /** How many keys of it are blocked or not fresh. */
+  /** How many keys of the bucket in `other` are blocked or not fresh. */
   function inUse(nowUs: number): number {
     const keys = new Set<string>()
-    eachRow((at, tag) => {
-      const from = at / 2 + 1
+    eachLive(other.live, (slot) => {
+      const [at, from] = [other.slotAt(slot), cellsAt(other, slot)]
+      const tag = tagAt(words, other, slot)
       const untilUs = tag === BLOCK_TAG ? cells[from] : eviction.care.freshAtUs(cells, from, tag)
-      if (untilUs > nowUs) keys.add(`${words[at]} ${words[at + 1] & ~BLOCK_TAG}`)
+      if (untilUs > nowUs) keys.add(`${words[at]} ${words[at + 1] & ~TAG_MASK}`)
     })
     return keys.size
-  }
-
-  function blocksIn(): number {
-    let count = 0
-    eachRow((_at, tag) => {
-      if (tag === BLOCK_TAG) count += 1
-    })
-    return count
   }
 
   function empty(index: number): void {
@@ -109,7 +94,7 @@ export function createSharedTable(
       other.read(index)
       const all = countLive(other.live)
       if (all === 0) return
-      const blocked = index < region.homes ? blocksIn() : 0
+      const blocked = index < region.homes ? countBlocks(words, other, other.live) : 0
       if (!other.change(() => other.commit(0, 0))) continue
       if (index >= region.homes) return
       Atomics.sub(words, ROWS, all - blocked)

@@ -1,4 +1,5 @@
-import { HIGH_SLOTS } from './region.ts'
+import type { Bucket } from './buckets.ts'
+import { BLOCK_TAG, HIGH_SLOTS, TAG_MASK } from './region.ts'
 
 /** turned are the bits of a word, turned so that the lowest is that of slot `turn`. */
 export function turned(bits: number, turn: number): number {
@@ -42,6 +43,25 @@ export function countLive(live: Int32Array): number {
 export function eachLive(live: Int32Array, visit: (slot: number) => void): void {
   for (let bits = live[0]; bits !== 0; bits &= bits - 1) visit(lowestOf(bits))
   for (let bits = live[1] & HIGH_SLOTS; bits !== 0; bits &= bits - 1) visit(32 + lowestOf(bits))
+}
+
+/** tagAt is the tag of a bucket's slot. */
+export function tagAt(words: Int32Array, bucket: Bucket, slot: number): number {
+  return words[bucket.slotAt(slot) + 1] & TAG_MASK
+}
+
+/** cellsAt is where the cells of a bucket's slot begin, counted in float64s. */
+export function cellsAt(bucket: Bucket, slot: number): number {
+  return (bucket.slotAt(slot) >> 1) + 1
+}
+
+/** countBlocks is how many of these slots of a bucket hold a block. */
+export function countBlocks(words: Int32Array, bucket: Bucket, live: Int32Array): number {
+  let count = 0
+  eachLive(live, (slot) => {
+    if (tagAt(words, bucket, slot) === BLOCK_TAG) count += 1
+  })
+  return count
 }
 
 /** isLive tells whether a slot holds a row. */
