@@ -1,5 +1,5 @@
 import { createAsyncLine } from './async-line.ts'
-import { type Decision, decisionOf } from './decision.ts'
+import type { Decision } from './decision.ts'
 import { CENTURY_MS, durationUs } from './duration.ts'
 import { SluiceError } from './errors.ts'
 import { checkKey } from './key.ts'
@@ -12,6 +12,7 @@ import {
 } from './limiter-checks.ts'
 import { createGate } from './limiter-gate.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
+import { createFailureMode } from './resilience/failure-mode.ts'
 import type { Rule } from './rule.ts'
 import type { TableRequest } from './stores/store.ts'
 import type { AsyncLimiter, AsyncLimiterOptions } from './verbs.ts'
@@ -21,18 +22,14 @@ export function createAsyncLimiter(
   rules: Rule | readonly Rule[] | Policy,
   options: AsyncLimiterOptions,
 ): AsyncLimiter {
-  const { name = 'default', store, onDecision } = options
+  const { name = 'default', store, onDecision, timeoutMs = 50 } = options
   const policy = isPolicy(rules) ? rules : undefined
   const lists = policy ? policy.ruleLists : [ruleList('createLimiter', rules)]
-  const table = store.openAsync(name, lists)
-  const gate = createGate(name, policy ?? lists[0], table.use)
+  const opened = store.openAsync(name, lists, timeoutMs)
+  const gate = createGate(name, policy ?? lists[0], opened.use)
+  const table = createFailureMode(opened, store.clock, options)
   const { begin, beginDecision, checkOpen, setOf } = gate
   const line = createAsyncLine(store.clock)
-
-  async function decide(requests: readonly TableRequest[]): Promise<Decision[]> {
-    const figures = await table.decide(requests)
-    return figures.map((each, i) => decisionOf(requests[i].set.rules, each))
-  }
 
   function report(decision: Decision, key: string, cost: number): Decision {
     onDecision?.(decision, key, cost)
@@ -42,16 +39,21 @@ export function createAsyncLimiter(
   async function close(): Promise<void> {
     if (!gate.close()) return
     line.close(new SluiceError('SLUICE_CLOSED', `the limiter "${name}" was closed.`))
+    await table.close()
   }
 
   async function* entries() {
     checkOpen()
-    for await (const key of table.keys()) {
-      const tier = policy && !policy.knows(key) ? policy.shownTier : undefined
-      const set = setOf(key, tier === undefined ? undefined : { tier })
-      const [decision] = await decide([{ set, key, cost: 1, spend: false }])
-      yield { key, decision }
+    for await (const page of table.keys()) {
+      const decisions = await table.decide(page.map(listed))
+      for (const [i, key] of page.entries()) yield { key, decision: decisions[i] }
     }
+  }
+
+  function listed(key: string): TableRequest {
+    const tier = policy && !policy.knows(key) ? policy.shownTier : undefined
+    const set = setOf(key, tier === undefined ? undefined : { tier })
+    return { set, key, cost: 1, spend: false }
   }
 
   return {
@@ -59,20 +61,20 @@ export function createAsyncLimiter(
 
     async check(key, cost = 1, options) {
       const set = beginDecision(key, cost, options)
-      const [decision] = await decide([{ set, key, cost, spend: true }])
+      const [decision] = await table.decide([{ set, key, cost, spend: true }])
       return report(decision, key, cost)
     },
 
     async peek(key, cost = 1, options) {
       const set = beginDecision(key, cost, options)
-      const [decision] = await decide([{ set, key, cost, spend: false }])
+      const [decision] = await table.decide([{ set, key, cost, spend: false }])
       return decision
     },
 
     async checkMany(requests) {
       checkOpen()
       const checked = checkRequests(requests, beginDecision)
-      const decisions = await decide(checked.map((request) => ({ ...request, spend: true })))
+      const decisions = await table.decide(checked.map((request) => ({ ...request, spend: true })))
       decisions.forEach((decision, i) => void report(decision, checked[i].key, checked[i].cost))
       return decisions
     },
@@ -83,7 +85,7 @@ export function createAsyncLimiter(
       // The rules may change while it waits, so they are looked up every time.
       const look = async (spend: boolean) => {
         const set = checkedCapacity(setOf(key, call), cost)
-        return (await decide([{ set, key, cost, spend }]))[0]
+        return (await table.decide([{ set, key, cost, spend }]))[0]
       }
       const decision = await line.join(key, {
         cost,
@@ -131,7 +133,7 @@ export function createAsyncLimiter(
     async size() {
       checkOpen()
       let count = 0
-      for await (const _ of table.keys()) count += 1
+      for await (const page of table.keys()) count += page.length
       return count
     },
     close,

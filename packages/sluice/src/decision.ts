@@ -44,6 +44,8 @@ export interface Figures {
   readonly delayUs: Float64Array
   /** Microseconds the key is still blocked; 0 when it is not. */
   blockedUs: number
+  /** Where they come from. */
+  source: Source
 }
 
 /** newFigures has room for `count` rules. */
@@ -54,6 +56,7 @@ export function newFigures(count: number): Figures {
     resetUs: new Float64Array(count),
     delayUs: new Float64Array(count),
     blockedUs: 0,
+    source: 'store',
   }
 }
 
@@ -85,7 +88,7 @@ export function decisionOf(rules: readonly Rule[], figures: Figures): Decision {
     delayMs: allowed ? delay / 1_000 : 0,
     rule: rules[waitUs[longest] > 0 ? longest : least].name,
     rules: each,
-    source: blockedUs > 0 ? 'blocked' : 'store',
+    source: blockedUs > 0 ? 'blocked' : figures.source,
   }
 }
 

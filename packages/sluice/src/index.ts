@@ -32,6 +32,7 @@ export type {
   AsyncLimiterOptions,
   CallOptions,
   Entry,
+  FailureOptions,
   Limiter,
   LimiterOptions,
   LimitRequest,

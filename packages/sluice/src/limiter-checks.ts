@@ -1,11 +1,17 @@
 import type { Decision } from './decision.ts'
 import { CENTURY_MS, durationUs } from './duration.ts'
 import { SluiceError, shown } from './errors.ts'
-import { checkOptions, checkWhole } from './options.ts'
+import { checkFunction, checkOptions, checkWhole } from './options.ts'
 import type { Rule } from './rule.ts'
 import { memoryStore } from './stores/memory.ts'
 import type { RuleSet, Store } from './stores/store.ts'
-import type { CallOptions, LimiterOptions, LimitRequest, WaitOptions } from './verbs.ts'
+import type {
+  AsyncLimiterOptions,
+  CallOptions,
+  LimiterOptions,
+  LimitRequest,
+  WaitOptions,
+} from './verbs.ts'
 
 /** knownWaitUs is the least until `cost` passes, or its slot comes, with `ahead` units before it. */
 export function knownWaitUs(
@@ -70,6 +76,48 @@ export function checkShape(options: unknown): void {
   }
 }
 
+/** FAILURE_OPTIONS are the options that only a store that answers later has a use for. */
+export const FAILURE_OPTIONS = [
+  'timeoutMs',
+  'onStoreFailure',
+  'fleetSize',
+  'onDegraded',
+  'onRecovered',
+] as const
+
+/** checkFailure checks what is to happen when a store fails. */
+export function checkFailure(options: AsyncLimiterOptions): AsyncLimiterOptions {
+  const {
+    clock,
+    timeoutMs = 50,
+    onStoreFailure = 'local',
+    fleetSize = 1,
+  } = options as typeof options & { clock?: unknown }
+  if (clock !== undefined) throw clockOfStore()
+  checkWhole('createLimiter: timeoutMs', timeoutMs, 1, 60_000)
+  checkWhole('createLimiter: fleetSize', fleetSize, 1, 10_000)
+  checkFunction('createLimiter: onDegraded', options.onDegraded)
+  checkFunction('createLimiter: onRecovered', options.onRecovered)
+  if (!['local', 'open', 'closed'].includes(onStoreFailure)) {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `createLimiter: onStoreFailure must be 'local', 'open' or 'closed', got ${shown(onStoreFailure)}.`,
+    )
+  }
+  return options
+}
+
+/** checkNoFailure: a store that answers at once cannot fail to answer. */
+export function checkNoFailure(options: LimiterOptions): void {
+  for (const name of FAILURE_OPTIONS) {
+    if ((options as Record<string, unknown>)[name] === undefined) continue
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `createLimiter: ${name} is for a store that answers later, such as redisStore().`,
+    )
+  }
+}
+
 const REQUEST_OPTIONS = ['key', 'cost', 'tier']
 
 /**
@@ -108,16 +156,18 @@ function ofRequest(index: number, error: unknown): unknown {
 /** storeOf is the store of a limiter: the one given, or a memory store of its own. */
 export function storeOf({ store, clock }: LimiterOptions): Store {
   if (store === undefined) return memoryStore({ clock })
-  if (clock !== undefined) {
-    throw new SluiceError(
-      'SLUICE_OPTION',
-      'createLimiter: a clock belongs to its store: memoryStore({ clock }).',
-    )
-  }
+  if (clock !== undefined) throw clockOfStore()
   if (typeof store?.open === 'function') return store
   throw new SluiceError(
     'SLUICE_OPTION',
     `createLimiter: store must be a store such as memoryStore(), got ${shown(store)}.`,
+  )
+}
+
+function clockOfStore(): SluiceError {
+  return new SluiceError(
+    'SLUICE_OPTION',
+    'createLimiter: a clock belongs to its store: memoryStore({ clock }).',
   )
 }
 

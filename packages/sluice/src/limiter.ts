@@ -5,10 +5,13 @@ import { SluiceError } from './errors.ts'
 import { checkKey } from './key.ts'
 import {
   checkedCapacity,
+  checkFailure,
+  checkNoFailure,
   checkRequests,
   checkShape,
   checkWait,
   delays,
+  FAILURE_OPTIONS,
   knownWaitUs,
   storeOf,
   tooLong,
@@ -38,11 +41,19 @@ export function createLimiter(
   options: LimiterOptions | AsyncLimiterOptions = {},
 ): Limiter | AsyncLimiter {
   checkShape(options)
-  checkOptions('createLimiter', options, ['store', 'name', 'clock', 'onDecision'])
+  checkOptions('createLimiter', options, [
+    'store',
+    'name',
+    'clock',
+    'onDecision',
+    ...FAILURE_OPTIONS,
+  ])
   const { name = 'default', onDecision } = options
   checkName('createLimiter: name', name)
   checkFunction('createLimiter: onDecision', onDecision)
-  return isAsync(options) ? createAsyncLimiter(rules, options) : createSyncLimiter(rules, options)
+  if (isAsync(options)) return createAsyncLimiter(rules, checkFailure(options))
+  checkNoFailure(options)
+  return createSyncLimiter(rules, options)
 }
 
 function isAsync(options: LimiterOptions | AsyncLimiterOptions): options is AsyncLimiterOptions {

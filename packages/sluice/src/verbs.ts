@@ -17,8 +17,27 @@ export interface LimiterOptions {
   readonly onDecision?: (decision: Decision, key: string, cost: number) => void
 }
 
+/** FailureOptions say what happens while a store fails, or is too slow. */
+export interface FailureOptions {
+  /** The longest a decision waits for the store, in milliseconds. Default 50. */
+  readonly timeoutMs?: number
+  /**
+   * What decides instead: `'local'` (default) the same rules in this process's memory, `'open'`
+   * admits everything, `'closed'` refuses everything.
+   */
+  readonly onStoreFailure?: 'local' | 'open' | 'closed'
+  /** How many nodes share the rules out among them when each has to decide alone. Default 1. */
+  readonly fleetSize?: number
+  /** Called when the store has failed so often that it is asked no more, but for a probe. */
+  readonly onDegraded?: (error: Error) => void
+  /** Called when a probe has succeeded, and the store decides again. */
+  readonly onRecovered?: () => void
+}
+
 /** AsyncLimiterOptions are those of a limiter on a store that answers later. */
-export interface AsyncLimiterOptions extends Omit<LimiterOptions, 'store' | 'clock'> {
+export interface AsyncLimiterOptions
+  extends Omit<LimiterOptions, 'store' | 'clock'>,
+    FailureOptions {
   readonly store: AsyncStore
 }
 

@@ -22,6 +22,14 @@ export interface Algorithm {
    * `grow` makes a larger one, and the functions ignore `at`. Few stores can hold lists.
    */
   readonly grows: boolean
+  /**
+   * The algorithm's twin for Redis, in Lua; '' if it has none. A text that ends by returning a table
+   * `t` of functions that do as those here: `t.wait(s, r, cost, now)` as `waitUs`, `t.spend(…)` and
+   * `t.refund(…)` alike, and `t.fresh(s, r)` as `freshAtUs`. The cells are `s[1]`, `s[2]`, …; of the
+   * rule there are `r.limit`, `r.per`, `r.capacity`, `r.aligned` (0 or 1), `r.gap`, `r.rest`,
+   * `r.parts`, `r.full` and `r.full_rest`; times are microseconds.
+   */
+  readonly lua: string
   /** How many cells a state of this rule takes. 0: the rule keeps no state. */
   cells(rule: Rule): number
   /** Microseconds until `cost`, at most the rule's capacity, would pass; 0 when it passes now. */
@@ -72,6 +80,7 @@ export interface Algorithm {
 
 type Optional =
   | 'take'
+  | 'lua'
   | 'delays'
   | 'grows'
   | 'refund'
@@ -84,6 +93,7 @@ type Optional =
 /** What an algorithm must bring, and what it may. */
 const required = ['cells', 'waitUs', 'spend', 'remaining', 'freshAtUs', 'merge'] as const
 const optional = [
+  'lua',
   'delays',
   'grows',
   'take',
@@ -117,11 +127,18 @@ export function defineAlgorithm(
       `defineAlgorithm: ${given.name} must have the function ${name}, got ${shown(given[name])}.`,
     )
   }
+  if (typeof (given.lua ?? '') !== 'string') {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `defineAlgorithm: ${given.name}: lua must be a text, got ${shown(given.lua)}.`,
+    )
+  }
   // Always all fields, always in this order: one hidden class, so call sites stay monomorphic.
   return Object.freeze({
     name: given.name,
     delays: given.delays ?? false,
     grows: given.grows ?? false,
+    lua: given.lua ?? '',
     cells: given.cells,
     waitUs: given.waitUs,
     take: given.take ?? takeBy(given),

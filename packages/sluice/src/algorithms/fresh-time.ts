@@ -2,7 +2,7 @@ import { CENTURY_US } from '../duration.ts'
 import type { Rule } from '../rule.ts'
 import type { Algorithm } from './algorithm.ts'
 
-type FreshTime = Omit<Algorithm, 'name' | 'delays' | 'grows' | 'delayUs' | 'begin' | 'grow'>
+type FreshTime = Omit<Algorithm, 'name' | 'lua' | 'delays' | 'grows' | 'delayUs' | 'begin' | 'grow'>
 
 /**
  * freshTime is the arithmetic that token bucket, GCRA and leaky bucket share: the whole state is

@@ -52,6 +52,15 @@ export function untwinned(rule: Rule): SluiceError {
   return new SluiceError(
     'SLUICE_RULE_UNSUPPORTED',
     `rule "${rule.name}": the algorithm ${rule.algorithm.name} has no Lua twin, so it cannot run on ` +
-      'Redis. Use memoryStore(), or one of the built-in algorithms.',
+      'Redis. Give it one (`lua` of defineAlgorithm), or use memoryStore().',
+  )
+}
+
+/** unleasable: a rule whose units cannot be taken ahead of time. */
+export function unleasable(rule: Rule): SluiceError {
+  return new SluiceError(
+    'SLUICE_RULE_UNSUPPORTED',
+    `rule "${rule.name}": units of a ${rule.algorithm.name} cannot be leased. Use tokenBucket(), ` +
+      'gcra() or fixedWindow(), or a redisStore() without `lease` for this limiter.',
   )
 }

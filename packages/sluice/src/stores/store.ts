@@ -65,7 +65,8 @@ export interface Table<Set extends RuleSet = RuleSet> {
  */
 export interface AsyncStore {
   readonly clock: Clock
-  openAsync(name: string, ruleLists: readonly (readonly Rule[])[]): AsyncTable
+  /** As `open` of a `Store`. What has not begun after `timeoutMs` should change nothing any more. */
+  openAsync(name: string, ruleLists: readonly (readonly Rule[])[], timeoutMs: number): AsyncTable
 }
 
 /** TableRequest is one decision that is asked of an `AsyncTable`. */
@@ -77,9 +78,15 @@ export interface TableRequest {
   readonly spend: boolean
 }
 
-/** AsyncTable is a `Table` whose calls are promises. Each decision is atomic. */
+/**
+ * AsyncTable is a `Table` whose calls are promises. Each decision is atomic. When its store fails
+ * the promises reject; they may also take too long, or for ever, except for those of `clear` and
+ * `keys`, which make several trips and must limit the time of each.
+ */
 export interface AsyncTable {
   use(rules: readonly Rule[]): RuleSet
+  /** The figures of a decision that needs no trip, if this is one. */
+  decideAtOnce?(request: TableRequest): Figures | undefined
   /** Decides in this order; each gets figures of its own. */
   decide(requests: readonly TableRequest[]): Promise<Figures[]>
   charge(set: RuleSet, key: string, cost: number): Promise<void>
@@ -88,8 +95,10 @@ export interface AsyncTable {
   unblock(key: string): Promise<void>
   reset(key: string): Promise<void>
   clear(): Promise<void>
-  /** The keys that have a state or a block. */
-  keys(): AsyncIterable<string>
+  /** The keys that have a state or a block, page by page. */
+  keys(): AsyncIterable<readonly string[]>
+  /** Gives back what it holds. */
+  close?(): Promise<void>
 }
 
 /** TableStats are counts since the store was made. */

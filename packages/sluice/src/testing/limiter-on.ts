@@ -11,5 +11,7 @@ interface Options extends Omit<LimiterOptions, 'store'> {
  * passes for one that answers at once; `allow` is only there on the latter.
  */
 export function limiterOn(rules: Parameters<typeof createLimiter>[0], options: Options): Limiter {
-  return createLimiter(rules, options as LimiterOptions)
+  // A slow machine is no mistake of the store.
+  const failure = 'openAsync' in options.store ? { timeoutMs: 60_000 } : {}
+  return createLimiter(rules, { ...options, ...failure } as LimiterOptions)
 }

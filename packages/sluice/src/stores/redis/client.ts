@@ -1,32 +1,124 @@
 import { SluiceError, shown } from '../../errors.ts'
+import { slotOf } from './slots.ts'
 
-/** Send sends one command and gives its reply. The key is what decides the node in a Cluster. */
+/** Send sends one command; the key decides the node in a Cluster. */
 export type Send = (key: string, command: readonly string[]) => Promise<unknown>
 
-interface IoRedis {
-  call(command: string, ...rest: string[]): Promise<unknown>
+/** Connection is a client, whichever it is. */
+export interface Connection {
+  readonly send: Send
+  /** Where calls about a key may go together: its slot in a Cluster, else always the same. */
+  slotOf(tag: string): number
+  /** A sender to each node that holds keys, for commands about no key. */
+  masters(): Promise<Send[]>
 }
+
+/** ioredis, and its Cluster, which has `nodes`. */
+interface IoRedis {
+  call(command: string, args: string[]): Promise<unknown>
+}
+interface IoRedisCluster extends IoRedis {
+  nodes(role: string): IoRedis[]
+}
+
+/** node-redis: a client, a Cluster, and a Sentinel client, which differ in what `sendCommand` takes. */
 interface NodeRedis {
   sendCommand(command: readonly string[]): Promise<unknown>
 }
+interface NodeRedisCluster {
+  sendCommand(key: string, isReadonly: boolean, command: readonly string[]): Promise<unknown>
+  readonly masters: readonly unknown[]
+  nodeClient(master: unknown): NodeRedis | Promise<NodeRedis>
+}
+interface NodeRedisSentinel {
+  sendCommand(isReadonly: boolean, command: readonly string[]): Promise<unknown>
+  getSentinelNode(): unknown
+}
 
-/** RedisClient is an ioredis or node-redis client, recognised by its functions. */
-export type RedisClient = IoRedis | NodeRedis
+/** valkey-glide, and its cluster client, whose `customCommand` can be told where to go. */
+interface Glide {
+  customCommand(command: string[], options?: unknown): Promise<unknown>
+}
 
-/** senderOf finds out how a client is told to send a command. */
-export function senderOf(client: RedisClient): Send {
+/** RedisClient is a client of ioredis, node-redis or valkey-glide, recognised by its functions. */
+export type RedisClient = IoRedis | NodeRedis | NodeRedisCluster | NodeRedisSentinel | Glide
+
+/** connectionOf finds out which client it is, and how it is told to send a command. */
+export function connectionOf(client: RedisClient): Connection {
+  if (has(client, 'customCommand')) return glide(client as Glide)
   if (has(client, 'call')) {
-    const { call } = client as IoRedis
-    return (_key, [name, ...rest]) => call.call(client, name, ...rest)
+    return has(client, 'nodes')
+      ? ioRedisCluster(client as IoRedisCluster)
+      : ioRedis(client as IoRedis)
   }
   if (has(client, 'sendCommand')) {
-    const { sendCommand } = client as NodeRedis
-    return (_key, command) => sendCommand.call(client, [...command])
+    if (has(client, 'nodeClient')) return nodeRedisCluster(client as NodeRedisCluster)
+    if (has(client, 'getSentinelNode')) {
+      const sentinel = client as NodeRedisSentinel
+      return single((_key, command) => sentinel.sendCommand(false, command))
+    }
+    return single((_key, command) => (client as NodeRedis).sendCommand(command))
   }
   throw new SluiceError(
     'SLUICE_OPTION',
-    `redisStore: the first argument must be a client of ioredis or node-redis, got ${shown(client)}.`,
+    'redisStore: the first argument must be a client of ioredis, node-redis or valkey-glide, got ' +
+      `${shown(client)}.`,
   )
+}
+
+function single(send: Send): Connection {
+  return { send, slotOf: () => 0, masters: async () => [send] }
+}
+
+function ioRedis(client: IoRedis): Connection {
+  return single(ioRedisSend(client))
+}
+
+function ioRedisSend(client: IoRedis): Send {
+  return (_key, [name, ...args]) => client.call(name, args)
+}
+
+function ioRedisCluster(cluster: IoRedisCluster): Connection {
+  return {
+    send: ioRedisSend(cluster),
+    slotOf,
+    masters: async () => cluster.nodes('master').map(ioRedisSend),
+  }
+}
+
+function nodeRedisCluster(cluster: NodeRedisCluster): Connection {
+  return {
+    send: (key, command) => cluster.sendCommand(key, false, command),
+    slotOf,
+    masters: () =>
+      Promise.all(
+        cluster.masters.map(async (master) => {
+          const node = await cluster.nodeClient(master)
+          return (_key: string, command: readonly string[]) => node.sendCommand(command)
+        }),
+      ),
+  }
+}
+
+function glide(client: Glide): Connection {
+  const send: Send = (_key, command) => client.customCommand([...command])
+  // Only the cluster client can tell slots apart.
+  if (!has(client, 'fcallWithRoute')) return single(send)
+  return {
+    send,
+    slotOf,
+    async masters() {
+      const shards = (await client.customCommand(['CLUSTER', 'SLOTS'])) as unknown[][]
+      const nodes = new Map(
+        shards.map(([, , node]) => [String((node as unknown[])[2]), node as unknown[]]),
+      )
+      return Array.from(nodes.values(), ([host, port]) => {
+        const route = { type: 'routeByAddress', host: String(host), port: Number(port) }
+        return (_key: string, command: readonly string[]) =>
+          client.customCommand([...command], { route })
+      })
+    },
+  }
 }
 
 function has(client: unknown, name: string): boolean {

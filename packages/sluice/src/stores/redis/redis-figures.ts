@@ -1,19 +1,30 @@
 import type { Algorithm } from '../../algorithms/algorithm.ts'
 import { defineRule, type Rule } from '../../rule.ts'
 import type { Send } from './client.ts'
+import type { RedisTime } from './redis-time.ts'
 
-/** Gives each text a number, from 1 up, the same for everybody. */
+/**
+ * Gives each text a number, the same for everybody: the one it has, the one it would like, or the
+ * next that is free. Numbers up to 999 fit into a state of one cell.
+ */
 const register = `
-local ids = {}
-for i, text in ipairs(ARGV) do
-  local id = redis.call('HGET', KEYS[1], text)
-  if not id then
-    id = redis.call('HLEN', KEYS[1]) / 2 + 1
+local answer = {}
+for i = 1, #ARGV, 2 do
+  local text, id = ARGV[i], tonumber(ARGV[i + 1])
+  local known = redis.call('HGET', KEYS[1], text)
+  if not known then
+    local tries = 0
+    while redis.call('HEXISTS', KEYS[1], 'id ' .. id) == 1 do
+      tries = tries + 1
+      id = tries < 999 and id % 999 + 1 or 999 + tries
+    end
     redis.call('HSET', KEYS[1], text, id, 'id ' .. id, text)
   end
-  ids[i] = tonumber(id)
+  answer[#answer + 1] = known and tonumber(known) or id
 end
-return ids
+local time = redis.call('TIME')
+answer[#answer + 1] = time[1] * 1000000 + time[2]
+return answer
 `
 
 /**
@@ -21,36 +32,57 @@ return ids
  * that any of them knows for which figures another one wrote a state.
  */
 export interface RedisFigures {
-  /** The numbers of these rules' figures: known, or a promise of them. */
-  idsOf(rules: readonly Rule[]): readonly number[] | Promise<readonly number[]>
+  /** The number of a rule's figures; undefined if it has to be learnt first. */
+  idOf(rule: Rule): string | undefined
+  /** Learns the numbers of these rules' figures. */
+  learn(rules: readonly Rule[]): Promise<void>
+  /** Redis may have forgotten everything: it is told again what we know. */
+  renew(): Promise<void>
   /** A rule of that algorithm with the figures of that number; undefined if nobody knows them. */
-  ruleOf(id: number, like: Rule): Promise<Rule | undefined>
+  ruleOf(id: string, like: Rule): Promise<Rule | undefined>
 }
 
-export function createRedisFigures(send: Send, key: string): RedisFigures {
-  const ids = new WeakMap<Rule, number>()
+export function createRedisFigures(send: Send, key: string, time: RedisTime): RedisFigures {
+  const ids = new Map<string, string>()
+  const ofRule = new WeakMap<Rule, string>()
 
-  async function ask(rules: readonly Rule[]): Promise<readonly number[]> {
-    const command = ['EVAL', register, '1', key, ...rules.map(textOf)]
-    const found = ((await send(key, command)) as (string | number)[]).map(Number)
-    found.forEach((id, i) => {
-      ids.set(rules[i], id)
+  async function ask(texts: readonly string[]): Promise<void> {
+    const sentMs = performance.now()
+    const wishes = texts.flatMap((text) => [text, ids.get(text) ?? String(wish(text))])
+    const reply = (await send(key, ['EVAL', register, '1', key, ...wishes])) as unknown[]
+    time.note(Number(reply[texts.length]), sentMs)
+    texts.forEach((text, i) => {
+      ids.set(text, String(reply[i]).padStart(3, '0'))
     })
-    return found
+  }
+
+  function textOf(rule: Rule): string {
+    const known = ofRule.get(rule)
+    if (known !== undefined) return known
+    const { algorithm, limit, perUs, capacity, aligned } = rule
+    const text = [algorithm.name, limit, perUs, capacity, Number(aligned)].join(' ')
+    ofRule.set(rule, text)
+    return text
   }
 
   return {
-    idsOf: (rules) =>
-      rules.every((rule) => ids.has(rule)) ? rules.map((rule) => ids.get(rule)!) : ask(rules),
+    idOf: (rule) => ids.get(textOf(rule)),
+    learn: (rules) => ask([...new Set(rules.map(textOf))]),
+    async renew() {
+      if (ids.size > 0) await ask([...ids.keys()])
+    },
     async ruleOf(id, like) {
-      const text = await send(key, ['HGET', key, `id ${id}`])
+      const text = await send(key, ['HGET', key, `id ${Number(id)}`])
       return typeof text === 'string' ? ruleFrom(text, like.algorithm, like.name) : undefined
     },
   }
 }
 
-function textOf({ algorithm, limit, perUs, capacity, aligned }: Rule): string {
-  return [algorithm.name, limit, perUs, capacity, Number(aligned)].join(' ')
+/** The number that a text would like to have: nearly always its own, even if Redis forgets. */
+function wish(text: string): number {
+  let hash = 0
+  for (let i = 0; i < text.length; i += 1) hash = (hash * 31 + text.charCodeAt(i)) % 65_521
+  return (hash % 999) + 1
 }
 
 function ruleFrom(text: string, algorithm: Algorithm, name: string): Rule | undefined {

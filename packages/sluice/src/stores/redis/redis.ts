@@ -1,19 +1,36 @@
 import { type Clock, systemClock } from '../../clock.ts'
-import { checkOptions } from '../../options.ts'
+import { MOST_UNITS } from '../../cost.ts'
+import { SluiceError, shown } from '../../errors.ts'
+import { checkOptions, checkWhole } from '../../options.ts'
 import type { Rule } from '../../rule.ts'
 import { columnsOf } from '../layout.ts'
-import type { AsyncStore, AsyncTable } from '../store.ts'
-import { mismatch, untwinned } from '../store-errors.ts'
-import { type RedisClient, senderOf } from './client.ts'
+import type { AsyncStore } from '../store.ts'
+import { mismatch, unleasable, untwinned } from '../store-errors.ts'
+import { connectionOf, type RedisClient, type Send } from './client.ts'
+import type { DenyCacheOptions } from './deny-cache.ts'
+import type { LeaseOptions } from './leases.ts'
 import { escapeName } from './names.ts'
 import { createRedisFigures } from './redis-figures.ts'
-import { createRedisTable, type Run } from './redis-table.ts'
-import { script } from './script.ts'
-import { twinNames } from './twins/twins.ts'
+import { createRedisTable, type RedisTable } from './redis-table.ts'
+import { createRedisTime } from './redis-time.ts'
+import { CLOCK_LINE, decideScript } from './script.ts'
+import { leasable, twinOf } from './twins/twins.ts'
+
+export type { DenyCacheOptions, LeaseOptions, RedisClient }
 
 export interface RedisStoreOptions {
   /** What all keys begin with. Default `'sluice'`. */
   readonly prefix?: string
+  /**
+   * Remembers refusals: the same key and cost is refused again without a trip until its retry time,
+   * and at most `maxMs`. `true` for the defaults. Default: off.
+   */
+  readonly denyCache?: boolean | DenyCacheOptions
+  /**
+   * Takes units of busy keys ahead of time, so that most calls need no trip; only for `tokenBucket`,
+   * `gcra` and `fixedWindow`. Default: off.
+   */
+  readonly lease?: LeaseOptions
 }
 
 /**
@@ -21,52 +38,125 @@ export interface RedisStoreOptions {
  * one instant of Redis's own clock.
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): AsyncStore {
-  checkOptions('redisStore', options, ['prefix'])
-  return openRedis(client, options, systemClock, script)
+  checkOptions('redisStore', options, ['prefix', 'denyCache', 'lease'])
+  return openRedis(client, options, systemClock, CLOCK_LINE)
 }
 
-/** openRedis is a `redisStore` that runs a given script, and whose callers sleep by `clock`. */
+/** openRedis is a `redisStore` whose scripts read the time by a given line. */
 export function openRedis(
   client: RedisClient,
-  { prefix = 'sluice' }: RedisStoreOptions,
+  { prefix = 'sluice', denyCache: denyOptions, lease: leaseOptions }: RedisStoreOptions,
   clock: Clock,
-  text: string,
+  clockLine: string,
 ): AsyncStore {
-  const send = senderOf(client)
-  const run = runnerOf(send, text)
-  const tables = new Map<string, { columns: string; table: AsyncTable }>()
-  const check = (rule: Rule) => {
-    if (rule.algorithm.cells(rule) > 0 && !twinNames.has(rule.algorithm.name)) throw untwinned(rule)
+  checkPrefix(prefix)
+  const denyCache = checkDenyCache(denyOptions)
+  const lease = checkLease(leaseOptions)
+  const connection = connectionOf(client)
+  const tables = new Map<string, { columns: string; table: RedisTable }>()
+
+  function makeTable(name: string): RedisTable {
+    const own = name === 'default' ? prefix : `${prefix}:${escapeName(name)}`
+    const time = createRedisTime()
+    const figures = createRedisFigures(connection.send, `${own}:figures`, time)
+    const script = createScript(connection.send, clockLine, () => figures.renew())
+    return createRedisTable({
+      connection,
+      prefix: own,
+      figures,
+      time,
+      run: script.run,
+      check(rule) {
+        if (
+          lease &&
+          rule.algorithm.cells(rule) > 0 &&
+          !Object.hasOwn(leasable, rule.algorithm.name)
+        ) {
+          throw unleasable(rule)
+        }
+        script.add(rule)
+      },
+      denyCache,
+      lease,
+    })
   }
+
   return {
     clock,
-    openAsync(name, ruleLists) {
+    openAsync(name, ruleLists, timeoutMs) {
       const columns = columnsOf(ruleLists.flat())
       const opened = tables.get(name)
       if (opened && opened.columns !== columns) throw mismatch(name, opened.columns, columns)
-      if (opened) return opened.table
-      const own = name === 'default' ? prefix : `${prefix}:${escapeName(name)}`
-      const figures = createRedisFigures(send, `${own}:figures`)
-      const table = createRedisTable(send, run, own, figures, check)
+      if (opened) return opened.table.open(timeoutMs)
+      const table = makeTable(name)
       for (const rules of ruleLists) table.use(rules)
       tables.set(name, { columns, table })
-      return table
+      return table.open(timeoutMs)
     },
   }
 }
 
-/** Runs the script by its hash, and in full where the server does not know it yet. */
-function runnerOf(send: ReturnType<typeof senderOf>, text: string): Run {
-  let sha: Promise<string> | undefined
-  return async (keys, args) => {
-    sha ??= sha1(text)
-    const rest = [String(keys.length), ...keys, ...args]
-    try {
-      return await send(keys[0], ['EVALSHA', await sha, ...rest])
-    } catch (error) {
-      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error
-      return send(keys[0], ['EVAL', text, ...rest])
-    }
+function checkPrefix(prefix: unknown): void {
+  if (typeof prefix === 'string' && /^[^{}]{1,256}$/.test(prefix)) return
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    'redisStore: prefix must be a text of 1 to 256 characters without braces, which are for keys, ' +
+      `got ${shown(prefix)}.`,
+  )
+}
+
+function checkDenyCache(given: unknown): Required<DenyCacheOptions> | undefined {
+  if (given === undefined || given === false) return undefined
+  const options: DenyCacheOptions = given === true ? {} : (given as DenyCacheOptions)
+  checkOptions('redisStore: denyCache', options, ['maxMs', 'maxKeys'])
+  const { maxMs = 2_000, maxKeys = 10_000 } = options
+  checkWhole('redisStore: denyCache.maxMs', maxMs, 1, 60_000)
+  checkWhole('redisStore: denyCache.maxKeys', maxKeys, 1, 10_000_000)
+  return { maxMs, maxKeys }
+}
+
+function checkLease(options: LeaseOptions | undefined): Required<LeaseOptions> | undefined {
+  if (options === undefined) return undefined
+  checkOptions('redisStore: lease', options, ['units', 'leaseMs'])
+  const { units, leaseMs = 1_000 } = options
+  checkWhole('redisStore: lease.units', units, 1, MOST_UNITS)
+  checkWhole('redisStore: lease.leaseMs', leaseMs, 10, 60_000)
+  return { units, leaseMs }
+}
+
+/** The script of one table: it has the twins of the algorithms that the table's rules use. */
+function createScript(send: Send, clockLine: string, forgotten: () => Promise<void>) {
+  const twins = new Map<string, string>()
+  let text = ''
+  let sha = ''
+
+  return {
+    add(rule: Rule): void {
+      const { algorithm } = rule
+      if (algorithm.cells(rule) === 0 || twins.has(algorithm.name)) return
+      const twin = twinOf(algorithm)
+      if (twin === '') throw untwinned(rule)
+      twins.set(algorithm.name, twin)
+      text = ''
+    },
+
+    /** Runs the script by its hash, and in full where the server does not know it yet. */
+    async run(keys: readonly string[], words: readonly string[]): Promise<readonly unknown[]> {
+      if (text === '') {
+        text = decideScript(twins, clockLine)
+        sha = ''
+      }
+      if (sha === '') sha = await sha1(text)
+      const rest = [String(keys.length), ...keys, ...words]
+      try {
+        return (await send(keys[0], ['EVALSHA', sha, ...rest])) as unknown[]
+      } catch (error) {
+        if (!(error instanceof Error && error.message.includes('NOSCRIPT'))) throw error
+        // The server is new, or was emptied. That it knows our figures is not urgent.
+        forgotten().catch(() => {})
+        return (await send(keys[0], ['EVAL', text, ...rest])) as unknown[]
+      }
+    },
   }
 }
 

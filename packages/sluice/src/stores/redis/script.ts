@@ -1,164 +1,182 @@
-import { twins } from './twins/twins.ts'
+import { twinsText } from './twins/twins.ts'
 
 /** CLOCK_LINE is the one line that reads the time; tests replace it. */
 export const CLOCK_LINE = "local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]"
 
 /**
- * script decides any number of calls, all at one instant of Redis's own clock.
+ * decideScript makes any number of calls about different keys, all at one instant of Redis's own
+ * clock, and answers with what it found: the value of each key, and the instant. What became of
+ * each call follows from that, and the caller works it out with the algorithms' own arithmetic.
+ * Where the deadline has passed nothing is done, and the instant is the whole answer.
  *
- * ARGV: how many rules, and for each its algorithm, limit, per, capacity, alignment, gap, the
- * gap's rest and parts, full, its rest, and the number of its figures. Then for each call: what to
- * do, its cost (a duration for a block), how many rules, which ones, and how many of these bring a
- * state that the caller has carried over from other figures: which, the value it was read from, and
- * the new one. KEYS: for each call the key of its block, and of each of its rules' states.
+ * ARGV: the deadline, or 0; how many sets of rules; for each how many rules; for each of these the
+ * figures of `ruleWords`. Then for each key its calls: a number is a check of that cost by the first
+ * set; else `set@` and for each call a letter, an amount, `x` and a second number. KEYS: for each key
+ * the name of its block, and of each of its rules' states.
  *
- * It answers for each call {blocked, wait, remaining, reset, delay, …} in microseconds and units, or
- * {-1, now, value, value, …} when states are of other figures than these: the caller knows how to
- * carry them over, and asks again.
- *
- * A state is the number of its figures and its cells, in decimal. A single cell is followed by
- * three digits of the number instead, so that Redis keeps it as an integer.
+ * A state is the number of its figures, and its cells in decimal. A single cell is followed by the
+ * number instead, in three digits, so that Redis keeps it as an integer. If one state of a key has
+ * other figures than these, its calls do nothing: the caller sees that from the answer, too.
  */
-export const script = `
-local twins = {}
-${twins}
-${CLOCK_LINE}
-local values = redis.call('MGET', unpack(KEYS))
-local at = 0
-local function argument()
+const decide = `
+local deadline = tonumber(ARGV[1])
+if deadline > 0 and now > deadline then return { now } end
+
+local at = 2
+local sets = {}
+for i = 1, tonumber(ARGV[2]) do
+  local set = {}
   at = at + 1
-  return ARGV[at]
-end
-local function number() return tonumber(argument()) end
-
-local rules = {}
-for i = 1, number() do
-  local name = argument()
-  rules[i] = {
-    twin = twins[name], limit = number(), per = number(), capacity = number(),
-    aligned = number(), gap = number(), rest = number(), parts = number(),
-    full = number(), full_rest = number(), id = number(),
-  }
-end
-
-local function decode(value)
-  if not value then return nil, {} end
-  if not string.find(value, ' ', 1, true) then
-    return tonumber(string.sub(value, -3)), { tonumber(string.sub(value, 1, -4)) }
+  for j = 1, tonumber(ARGV[at]) do
+    set[j] = {
+      twin = twins[ARGV[at + 1]], id = ARGV[at + 2], limit = tonumber(ARGV[at + 3]),
+      per = tonumber(ARGV[at + 4]), capacity = tonumber(ARGV[at + 5]),
+      aligned = tonumber(ARGV[at + 6]), gap = tonumber(ARGV[at + 7]),
+      rest = tonumber(ARGV[at + 8]), parts = tonumber(ARGV[at + 9]),
+      full = tonumber(ARGV[at + 10]), full_rest = tonumber(ARGV[at + 11]),
+      cells = tonumber(ARGV[at + 12]),
+    }
+    at = at + 12
   end
-  local id, cells = nil, {}
-  for part in string.gmatch(value, '%d+') do
-    if id then cells[#cells + 1] = tonumber(part) else id = tonumber(part) end
+  sets[i] = set
+end
+
+local function read(value, rule)
+  local cells, count = {}, 0
+  if value and string.find(value, ' ', 1, true) then
+    if string.match(value, '^%d+') ~= rule.id then return nil end
+    for cell in string.gmatch(value, ' (%d+)') do
+      count = count + 1
+      cells[count] = tonumber(cell)
+    end
+  elseif value then
+    if string.sub(value, -3) ~= rule.id then return nil end
+    cells[1] = tonumber(string.sub(value, 1, -4)) or 0
+    count = 1
   end
-  return id, cells
+  for i = count + 1, rule.cells do cells[i] = 0 end
+  return cells
 end
 
-local function encode(id, cells)
-  if #cells == 1 and id < 1000 then return string.format('%.0f%03d', cells[1], id) end
-  local parts = { string.format('%d', id) }
-  for i = 1, #cells do parts[i + 1] = string.format('%.0f', cells[i]) end
-  return table.concat(parts, ' ')
-end
-
-local states = {}
-local function state_of(key, value, rule)
-  local state = states[key]
-  if state then return state end
-  local id, cells = decode(value)
-  state = { value = value, id = id or rule.id, cells = cells }
-  states[key] = state
-  return state
-end
-
-local function pad(cells, rule)
-  if rule.twin.grows then return end
-  for i = 1, 3 do cells[i] = cells[i] or 0 end
-end
-
-local function save(key, state, rule)
-  local fresh = rule.twin.fresh(state.cells, rule)
+local function save(key, value, cells, rule)
+  local fresh = rule.twin.fresh(cells, rule)
   if fresh <= now then
-    if state.value then redis.call('DEL', key) end
-    state.value, state.cells = false, {}
+    if value then redis.call('DEL', key) end
     return
   end
-  local cells = state.cells
-  if not rule.twin.grows then
-    cells = { state.cells[1] }
-    if rule.parts ~= 1 or state.cells[2] ~= 0 or state.cells[3] ~= 0 then cells[2] = state.cells[2] end
-    if state.cells[3] ~= 0 then cells[3] = state.cells[3] end
+  local count, text = #cells, nil
+  while count > 1 and cells[count] == 0 do count = count - 1 end
+  if count == 1 and #rule.id == 3 then
+    text = string.format('%.0f%s', cells[1], rule.id)
+  else
+    local parts = { rule.id }
+    for i = 1, count do parts[i + 1] = string.format('%.0f', cells[i]) end
+    text = table.concat(parts, ' ')
   end
-  state.value = encode(rule.id, cells)
-  redis.call('SET', key, state.value, 'PXAT', string.format('%.0f', math.ceil(fresh / 1000)))
+  redis.call('SET', key, text, 'PXAT', math.ceil(fresh / 1000))
 end
 
-local answers, k = {}, 0
-while at < #ARGV do
-  local verb, cost, count = argument(), number(), number()
-  local block_key, block = KEYS[k + 1], values[k + 1]
-  local list, unknown = {}, { -1, now }
-  for i = 1, count do
-    local rule = rules[number()]
-    local key = KEYS[k + 1 + i]
-    local state = state_of(key, values[k + 1 + i], rule)
-    list[i] = { key = key, rule = rule, state = state }
+local set, states
+local function passes(cost)
+  for i = 1, #set do
+    local rule = set[i]
+    if cost > rule.capacity or rule.twin.wait(states[i], rule, cost, now) > 0 then return false end
   end
-  for _ = 1, number() do
-    local one, was, carried = list[number()], argument(), argument()
-    if one.state.value == was then
-      local _, cells = decode(carried)
-      one.state.cells, one.state.id, one.state.carried = cells, one.rule.id, true
+  return true
+end
+local function spend(cost)
+  if cost == 0 then return end
+  for i = 1, #set do set[i].twin.spend(states[i], set[i], cost, now) end
+end
+local function refund(cost)
+  for i = 1, #set do
+    local give_back = set[i].twin.refund
+    if give_back then give_back(states[i], set[i], cost, now) end
+  end
+end
+
+local values = redis.call('MGET', unpack(KEYS))
+local k = 1
+for a = at + 1, #ARGV do
+  local word = ARGV[a]
+  local cost = tonumber(word)
+  set = sets[1]
+  if not cost then
+    local which, calls = string.match(word, '^(%d+)@(.*)$')
+    set, word = sets[tonumber(which)], calls
+  end
+  local count, is_known = #set, true
+  states = {}
+  for i = 1, count do
+    local cells = read(values[k + i], set[i])
+    states[i] = cells
+    is_known = is_known and cells
+  end
+  local block = tonumber(values[k] or 0) or 0
+  local changed = false
+  if cost then
+    if is_known and block <= now and passes(cost) then
+      spend(cost)
+      changed = cost > 0
     end
+  else
+    for verb, amount, second in string.gmatch(word, '(%a)(%d+)x(%d+)') do
+      local units, more = tonumber(amount), tonumber(second)
+      if verb == 'b' then
+        block = now + units
+        redis.call('SET', KEYS[k], block, 'PXAT', math.ceil(block / 1000))
+      elseif verb == 'u' then
+        block = 0
+        redis.call('DEL', KEYS[k])
+      elseif verb == 'x' then
+        redis.call('DEL', unpack(KEYS, k, k + count))
+      elseif not is_known or verb == 'p' then
+        -- Nothing to write.
+      elseif verb == 'c' then
+        for _ = 1, more do
+          if block > now or not passes(units) then break end
+          spend(units)
+          changed = true
+        end
+      elseif verb == 'l' then
+        while more > 0 and not passes(units + 2 * more) do more = math.floor(more / 2) end
+        if block <= now and passes(units) then
+          spend(units + more)
+          changed = true
+        end
+      elseif verb == 'd' then
+        spend(units)
+        changed = true
+      elseif verb == 'r' then
+        if more == 0 or now < more then refund(units) end
+        changed = true
+      end
+    end
+  end
+  if changed then
+    for i = 1, count do save(KEYS[k + i], values[k + i], states[i], set[i]) end
   end
   k = k + 1 + count
-  local is_known = true
-  for i = 1, count do
-    local one = list[i]
-    if one.state.id ~= one.rule.id then is_known = false end
-    unknown[i + 2] = one.state.id ~= one.rule.id and one.state.value or ''
-    pad(one.state.cells, one.rule)
-  end
-  local until_us = states[block_key] or tonumber(block or 0)
-  local blocked = math.max(0, until_us - now)
-  local answer = { blocked }
-  if verb == 'block' then
-    redis.call('SET', block_key, string.format('%.0f', now + cost), 'PXAT',
-      string.format('%.0f', math.ceil((now + cost) / 1000)))
-    states[block_key] = now + cost
-  elseif verb == 'unblock' or verb == 'reset' then
-    redis.call('DEL', block_key)
-    states[block_key] = 0
-    for i = 1, count do
-      redis.call('DEL', list[i].key)
-      states[list[i].key] = nil
-      list[i].state.value, list[i].state.cells = false, {}
-    end
-  elseif not is_known then
-    answer = unknown
-  else
-    local longest = 0
-    for i = 1, count do
-      local rule, cells = list[i].rule, list[i].state.cells
-      local wait = rule.twin.wait(cells, rule, cost, now)
-      longest = math.max(longest, wait)
-      answer[4 * i - 2] = wait
-      answer[4 * i + 1] = cost == 0 and 0 or rule.twin.delay(cells, rule, now)
-    end
-    local spends = verb == 'charge' or (verb == 'check' and blocked == 0 and longest == 0)
-    for i = 1, count do
-      local one = list[i]
-      local rule, cells = one.rule, one.state.cells
-      if spends and cost > 0 then rule.twin.spend(cells, rule, cost, now) end
-      if verb == 'refund' and one.state.value then rule.twin.refund(cells, rule, cost, now) end
-      if (spends and cost > 0) or verb == 'refund' or (one.state.carried and verb ~= 'peek') then
-        save(one.key, one.state, rule)
-        pad(one.state.cells, rule)
-      end
-      answer[4 * i - 1] = rule.twin.remaining(cells, rule, now)
-      answer[4 * i] = math.max(0, rule.twin.fresh(cells, rule) - now)
-    end
-  end
-  answers[#answers + 1] = answer
 end
-return answers
+values[#KEYS + 1] = now
+return values
+`
+
+/** decideScript is the script with the twins of these algorithms. */
+export function decideScript(twins: ReadonlyMap<string, string>, clockLine = CLOCK_LINE): string {
+  return `${clockLine}\n${twinsText(twins)}${decide}`
+}
+
+/**
+ * swapScript replaces states by those that were carried over to other figures, as long as nobody
+ * was faster. ARGV: for each key the value that was read, the new one, and when that is fresh, in
+ * milliseconds.
+ */
+export const swapScript = `
+for i, key in ipairs(KEYS) do
+  if redis.call('GET', key) == ARGV[3 * i - 2] then
+    redis.call('SET', key, ARGV[3 * i - 1], 'PXAT', ARGV[3 * i])
+  end
+end
+return 0
 `

@@ -1,22 +1,42 @@
 import { exact } from './exact.ts'
 import { fixedWindow } from './fixed-window.ts'
-import { freshTime } from './fresh-time.ts'
+import { freshTime, leakyBucket } from './fresh-time.ts'
 import { slidingWindowCounter } from './sliding-window-counter.ts'
 import { slidingWindowLog } from './sliding-window-log.ts'
 
 /**
- * twins is the Lua text of all algorithms. It fills the table `twins`: by an algorithm's name, the
- * functions wait, spend, refund, remaining, fresh and delay of a state `s` (its cells from 1 on) and
- * a rule `r`, which decide like those of `Algorithm`.
+ * builtIn is the Lua text of each algorithm: the body of a function that returns a table `t` with
+ * the functions `wait`, `spend`, `fresh` and, where something can be given back, `refund`. They do
+ * as `waitUs`, `spend`, `freshAtUs` and `refund` of `Algorithm` do, with the cells of the state
+ * from `s[1]` on, zeros where there are none, and the figures of the rule in `r`. `t.grows`: the
+ * state is a list, empty at first.
  */
-export const twins = `${exact}${freshTime}${fixedWindow}${slidingWindowCounter}${slidingWindowLog}`
+const builtIn: Readonly<Record<string, string>> = {
+  'token-bucket': freshTime,
+  gcra: freshTime,
+  'leaky-bucket': leakyBucket,
+  'fixed-window': fixedWindow,
+  'sliding-window-counter': slidingWindowCounter,
+  'sliding-window-log': slidingWindowLog,
+}
 
-/** twinNames are the algorithms that have a twin. */
-export const twinNames: ReadonlySet<string> = new Set([
-  'token-bucket',
-  'gcra',
-  'leaky-bucket',
-  'fixed-window',
-  'sliding-window-counter',
-  'sliding-window-log',
-])
+/** twinOf is the twin of an algorithm that has one: its own, or the one that is built in. */
+export function twinOf({ name, lua }: { readonly name: string; readonly lua: string }): string {
+  return lua || (Object.hasOwn(builtIn, name) ? builtIn[name] : '')
+}
+
+/** twinsText is Lua that fills the table `twins`, by the names of algorithms. */
+export function twinsText(twins: ReadonlyMap<string, string>): string {
+  const each = Array.from(
+    twins,
+    ([name, text]) => `twins['${name}'] = (function()${text}\nend)()\n`,
+  )
+  return `${exact}local twins = {}\n${each.join('')}`
+}
+
+/** The algorithms whose units can be taken ahead of time, and whether their windows have an edge. */
+export const leasable: Readonly<Record<string, { readonly edge: boolean }>> = {
+  'token-bucket': { edge: false },
+  gcra: { edge: false },
+  'fixed-window': { edge: true },
+}

@@ -1,0 +1,18 @@
+const SLOTS = 16_384
+const POLYNOMIAL = 0x1021
+
+/** CRC16 of every byte, as Redis Cluster uses it (XMODEM). */
+const table = Uint16Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 8
+  for (let bit = 0; bit < 8; bit += 1) crc = crc & 0x8000 ? (crc << 1) ^ POLYNOMIAL : crc << 1
+  return crc & 0xffff
+})
+
+const encoder = new TextEncoder()
+
+/** slotOf is the slot of a hash tag in a Redis Cluster. */
+export function slotOf(tag: string): number {
+  let crc = 0
+  for (const byte of encoder.encode(tag)) crc = (crc << 8) ^ table[((crc >> 8) ^ byte) & 0xff]
+  return (crc & 0xffff) % SLOTS
+}
