@@ -12,10 +12,9 @@ import {
 } from './limiter-checks.ts'
 import { createGate } from './limiter-gate.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
-import { createFailureMode } from './resilience/failure-mode.ts'
+import { createFailureMode, type Question } from './resilience/failure-mode.ts'
 import type { Rule } from './rule.ts'
-import type { TableRequest } from './stores/store.ts'
-import type { AsyncLimiter, AsyncLimiterOptions } from './verbs.ts'
+import type { AsyncLimiter, AsyncLimiterOptions, CallOptions } from './verbs.ts'
 
 /** createAsyncLimiter makes a limiter whose verbs are promises, on a store that answers later. */
 export function createAsyncLimiter(
@@ -31,6 +30,21 @@ export function createAsyncLimiter(
   const { begin, beginDecision, checkOpen, setOf } = gate
   const line = createAsyncLine(store.clock)
 
+  /** A mistake of the caller rejects; an async function would cost one more promise. */
+  function decide(
+    key: string,
+    cost: number,
+    options: CallOptions | undefined,
+    spend: boolean,
+  ): Promise<Decision> {
+    try {
+      const set = beginDecision(key, cost, options)
+      return table.decide(set, key, cost, spend)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
   function report(decision: Decision, key: string, cost: number): Decision {
     onDecision?.(decision, key, cost)
     return decision
@@ -45,12 +59,12 @@ export function createAsyncLimiter(
   async function* entries() {
     checkOpen()
     for await (const page of table.keys()) {
-      const decisions = await table.decide(page.map(listed))
+      const decisions = await table.decideAll(page.map(listed))
       for (const [i, key] of page.entries()) yield { key, decision: decisions[i] }
     }
   }
 
-  function listed(key: string): TableRequest {
+  function listed(key: string): Question {
     const tier = policy && !policy.knows(key) ? policy.shownTier : undefined
     const set = setOf(key, tier === undefined ? undefined : { tier })
     return { set, key, cost: 1, spend: false }
@@ -59,22 +73,19 @@ export function createAsyncLimiter(
   return {
     name,
 
-    async check(key, cost = 1, options) {
-      const set = beginDecision(key, cost, options)
-      const [decision] = await table.decide([{ set, key, cost, spend: true }])
-      return report(decision, key, cost)
+    check(key, cost = 1, options) {
+      const decided = decide(key, cost, options, true)
+      return onDecision ? decided.then((decision) => report(decision, key, cost)) : decided
     },
 
-    async peek(key, cost = 1, options) {
-      const set = beginDecision(key, cost, options)
-      const [decision] = await table.decide([{ set, key, cost, spend: false }])
-      return decision
-    },
+    peek: (key, cost = 1, options) => decide(key, cost, options, false),
 
     async checkMany(requests) {
       checkOpen()
       const checked = checkRequests(requests, beginDecision)
-      const decisions = await table.decide(checked.map((request) => ({ ...request, spend: true })))
+      const decisions = await table.decideAll(
+        checked.map((request) => ({ ...request, spend: true })),
+      )
       decisions.forEach((decision, i) => void report(decision, checked[i].key, checked[i].cost))
       return decisions
     },
@@ -85,7 +96,7 @@ export function createAsyncLimiter(
       // The rules may change while it waits, so they are looked up every time.
       const look = async (spend: boolean) => {
         const set = checkedCapacity(setOf(key, call), cost)
-        return (await table.decide([{ set, key, cost, spend }]))[0]
+        return table.decide(set, key, cost, spend)
       }
       const decision = await line.join(key, {
         cost,

@@ -7,7 +7,13 @@ export { slidingWindowLog } from './algorithms/sliding-window-log.ts'
 export { type BurstOptions, tokenBucket } from './algorithms/token-bucket.ts'
 export { unlimited } from './algorithms/unlimited.ts'
 export { type Clock, systemClock } from './clock.ts'
-export type { Decision, Figures, RuleDecision, Source } from './decision.ts'
+export {
+  type Decision,
+  decisionOf,
+  type Figures,
+  type RuleDecision,
+  type Source,
+} from './decision.ts'
 export type { Duration } from './duration.ts'
 export { type ErrorCode, errorCodes, SluiceError } from './errors.ts'
 export { compositeKey } from './key.ts'

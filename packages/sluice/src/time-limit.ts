@@ -1,20 +1,28 @@
 import { SluiceError } from './errors.ts'
 import { soon } from './soon.ts'
 
-/** TimeLimit gives a promise's outcome, or rejects when that takes too long. */
-export type TimeLimit = <T>(promise: Promise<T>) => Promise<T>
-
-interface Running {
-  readonly dueMs: number
-  reject(error: unknown): void
+/** Timed is something that may take too long. */
+export interface Timed {
+  /** Set when its time begins. */
+  dueMs: number
+  failed(error: unknown): void
 }
 
 /**
- * createTimeLimit has one timer for any number of promises. When the event loop was blocked, timers
- * fire before sockets are read; so the sockets are read once more before anything is too late.
+ * TimeLimit has one timer for any number of things. When the event loop was blocked, timers fire
+ * before sockets are read; so the sockets are read once more before anything is too late.
  */
+export interface TimeLimit {
+  /** Its time begins: it fails when that is over. */
+  start(timed: Timed): void
+  /** Its time ends; false if it was over. */
+  stop(timed: Timed): boolean
+  /** The outcome of a promise, as long as there is time. */
+  limited<T>(promise: Promise<T>): Promise<T>
+}
+
 export function createTimeLimit(limitMs: number): TimeLimit {
-  const running = new Set<Running>()
+  const running = new Set<Timed>()
   let isArmed = false
 
   function arm(): void {
@@ -25,30 +33,34 @@ export function createTimeLimit(limitMs: number): TimeLimit {
 
   function stopLate(): void {
     const nowMs = performance.now()
-    for (const each of running) {
-      if (each.dueMs > nowMs) break
-      running.delete(each)
-      each.reject(tooLate(limitMs))
+    for (const timed of running) {
+      if (timed.dueMs > nowMs) break
+      running.delete(timed)
+      timed.failed(tooLate(limitMs))
     }
     arm()
   }
 
-  return (promise) =>
-    new Promise((resolve, reject) => {
-      const each = { dueMs: performance.now() + limitMs, reject }
-      running.add(each)
-      if (!isArmed) arm()
-      promise.then(
-        (value) => {
-          running.delete(each)
-          resolve(value)
-        },
-        (error) => {
-          running.delete(each)
-          reject(error)
-        },
-      )
-    })
+  function start(timed: Timed): void {
+    timed.dueMs = performance.now() + limitMs
+    running.add(timed)
+    if (!isArmed) arm()
+  }
+
+  const stop = (timed: Timed) => running.delete(timed)
+
+  return {
+    start,
+    stop,
+    limited: (promise) =>
+      new Promise((resolve, reject) => {
+        const timed = { dueMs: 0, failed: reject }
+        start(timed)
+        const ended = () => stop(timed)
+        promise.then(ended, ended)
+        promise.then(resolve, reject)
+      }),
+  }
 }
 
 function tooLate(limitMs: number): SluiceError {

@@ -29,7 +29,7 @@ export function createBreaker(on: { open(error: unknown): void; closed(): void }
       return 'probe'
     },
     succeeded(pass) {
-      if (pass === 'probe') {
+      if (pass === 'probe' && isOpen) {
         isOpen = false
         isProbing = false
         on.closed()

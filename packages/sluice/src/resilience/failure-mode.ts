@@ -4,20 +4,24 @@ import { SluiceError } from '../errors.ts'
 import type { Rule } from '../rule.ts'
 import { memoryStore } from '../stores/memory.ts'
 import type { AsyncTable, RuleSet, Table, TableRequest } from '../stores/store.ts'
-import { createTimeLimit } from '../time-limit.ts'
+import { createTimeLimit, type Timed, type TimeLimit } from '../time-limit.ts'
 import type { FailureOptions } from '../verbs.ts'
-import { createBreaker } from './breaker.ts'
+import { type Breaker, createBreaker, type Pass } from './breaker.ts'
 import { shareOf } from './share.ts'
 
 /** How long a caller is told to wait when nobody knows. */
 const UNKNOWN_WAIT_MS = 1_000
+
+/** Question is a decision that somebody wants. */
+export type Question = Pick<TableRequest, 'set' | 'key' | 'cost' | 'spend'>
 
 /**
  * FailureMode is an async table that always decides, in time, whatever becomes of its store. What
  * changes the store on purpose rejects instead: nobody is to believe that it was done.
  */
 export interface FailureMode {
-  decide(requests: readonly TableRequest[]): Promise<Decision[]>
+  decide(set: RuleSet, key: string, cost: number, spend: boolean): Promise<Decision>
+  decideAll(questions: readonly Question[]): Promise<Decision[]>
   charge(set: RuleSet, key: string, cost: number): Promise<void>
   refund(set: RuleSet, key: string, cost: number): Promise<void>
   block(key: string, us: number): Promise<void>
@@ -34,33 +38,47 @@ export function createFailureMode(
   options: FailureOptions,
 ): FailureMode {
   const { timeoutMs = 50, onStoreFailure = 'local', fleetSize = 1 } = options
-  const limited = createTimeLimit(timeoutMs)
+  const limit = createTimeLimit(timeoutMs)
+  const { limited } = limit
   const breaker = createBreaker({
     open: (error) => tell(() => options.onDegraded?.(unavailable(error))),
     closed: () => tell(() => options.onRecovered?.()),
   })
   const local = createLocal(clock, fleetSize)
 
-  async function ask(requests: readonly TableRequest[]): Promise<Decision[]> {
+  function instead(question: Question): Decision {
+    if (onStoreFailure === 'local') return local.decide(question)
+    return unknown(question.set.rules, onStoreFailure)
+  }
+
+  const parts = { limit, breaker, instead }
+
+  function decide(set: RuleSet, key: string, cost: number, spend: boolean): Promise<Decision> {
+    const known = table.decideAtOnce?.(set, key, cost, spend)
+    if (known) return Promise.resolve(known)
+    return new Promise((resolve) => {
+      const pass = breaker.enter()
+      const asked = new Asked(parts, pass, set, key, cost, spend, resolve)
+      if (pass) table.decide([asked])
+      else asked.answerInstead()
+    })
+  }
+
+  function decideAll(questions: readonly Question[]): Promise<Decision[]> {
     const pass = breaker.enter()
-    if (pass) {
-      try {
-        const figures = await limited(table.decide(requests))
-        breaker.succeeded(pass)
-        return figures.map((each, i) => decisionOf(requests[i].set.rules, each))
-      } catch (error) {
-        breaker.failed(pass, error)
-      }
-    }
-    return requests.map(instead)
+    const all: Asked[] = []
+    const decisions = questions.map(({ set, key, cost, spend }) => {
+      const known = table.decideAtOnce?.(set, key, cost, spend)
+      if (known) return known
+      return new Promise<Decision>((resolve) => {
+        all.push(new Asked(parts, pass, set, key, cost, spend, resolve))
+      })
+    })
+    if (pass) table.decide(all)
+    else for (const asked of all) asked.answerInstead()
+    return Promise.all(decisions)
   }
 
-  function instead(request: TableRequest): Decision {
-    if (onStoreFailure === 'local') return local.decide(request)
-    return unknown(request.set.rules, onStoreFailure)
-  }
-
-  /** What a call about one key does to the store, or else to what stands in for it. */
   async function settle(call: () => Promise<void>, otherwise: () => void): Promise<void> {
     const pass = breaker.enter()
     if (pass) {
@@ -84,16 +102,8 @@ export function createFailureMode(
   }
 
   return {
-    async decide(requests) {
-      if (!table.decideAtOnce) return ask(requests)
-      const known = requests.map((request) => table.decideAtOnce?.(request))
-      const others = requests.filter((_, i) => known[i] === undefined)
-      const asked = others.length > 0 ? await ask(others) : []
-      let next = 0
-      return known.map((figures, i) =>
-        figures ? decisionOf(requests[i].set.rules, figures) : asked[next++],
-      )
-    },
+    decide,
+    decideAll,
     charge: (set, key, cost) =>
       settle(
         () => table.charge(set, key, cost),
@@ -134,6 +144,59 @@ export function createFailureMode(
   }
 }
 
+interface AskedParts {
+  readonly limit: TimeLimit
+  readonly breaker: Breaker
+  instead(question: Question): Decision
+}
+
+/** Asked is a question that was put to the store. A class, since there is one for every decision. */
+class Asked implements TableRequest, Timed {
+  readonly parts: AskedParts
+  readonly pass: Pass | undefined
+  readonly set: RuleSet
+  readonly key: string
+  readonly cost: number
+  readonly spend: boolean
+  readonly resolve: (decision: Decision) => void
+  dueMs = 0
+
+  constructor(
+    parts: AskedParts,
+    pass: Pass | undefined,
+    set: RuleSet,
+    key: string,
+    cost: number,
+    spend: boolean,
+    resolve: (decision: Decision) => void,
+  ) {
+    this.parts = parts
+    this.pass = pass
+    this.set = set
+    this.key = key
+    this.cost = cost
+    this.spend = spend
+    this.resolve = resolve
+    if (pass) parts.limit.start(this)
+  }
+
+  decided(decision: Decision): void {
+    if (!this.parts.limit.stop(this)) return
+    this.parts.breaker.succeeded(this.pass!)
+    this.resolve(decision)
+  }
+
+  failed(error: unknown): void {
+    this.parts.limit.stop(this)
+    this.parts.breaker.failed(this.pass!, error)
+    this.answerInstead()
+  }
+
+  answerInstead(): void {
+    this.resolve(this.parts.instead(this))
+  }
+}
+
 /** Local keeps the shares of a fleet's rules in memory while the store is away. */
 function createLocal(clock: Clock, fleetSize: number) {
   let table: Table | undefined
@@ -154,7 +217,7 @@ function createLocal(clock: Clock, fleetSize: number) {
   }
 
   return {
-    decide({ set, key, cost, spend }: TableRequest): Decision {
+    decide({ set, key, cost, spend }: Question): Decision {
       const own = setOf(set)
       if (cost > own.capacity) return unknown(own.rules, 'local')
       opened().decide(own, key, cost, opened().nowUs(), spend)

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { Figures } from '../decision.ts'
+import type { Decision, Figures } from '../decision.ts'
 import type { Rule } from '../rule.ts'
 
 /**
@@ -69,13 +69,16 @@ export interface AsyncStore {
   openAsync(name: string, ruleLists: readonly (readonly Rule[])[], timeoutMs: number): AsyncTable
 }
 
-/** TableRequest is one decision that is asked of an `AsyncTable`. */
+/** TableRequest is one decision that is asked of an `AsyncTable`, and who is told of it. */
 export interface TableRequest {
   readonly set: RuleSet
   readonly key: string
   readonly cost: number
   /** Whether it spends if nothing refuses, or only looks. */
   readonly spend: boolean
+  /** Told once, later; `decisionOf` makes a decision of figures. */
+  decided(decision: Decision): void
+  failed(error: unknown): void
 }
 
 /**
@@ -85,10 +88,10 @@ export interface TableRequest {
  */
 export interface AsyncTable {
   use(rules: readonly Rule[]): RuleSet
-  /** The figures of a decision that needs no trip, if this is one. */
-  decideAtOnce?(request: TableRequest): Figures | undefined
-  /** Decides in this order; each gets figures of its own. */
-  decide(requests: readonly TableRequest[]): Promise<Figures[]>
+  /** A decision that needs no trip, if this is one. */
+  decideAtOnce?(set: RuleSet, key: string, cost: number, spend: boolean): Decision | undefined
+  /** Decides in this order, with as few trips as can be. */
+  decide(requests: readonly TableRequest[]): void
   charge(set: RuleSet, key: string, cost: number): Promise<void>
   refund(set: RuleSet, key: string, cost: number): Promise<void>
   block(key: string, us: number): Promise<void>

@@ -1,7 +1,5 @@
-import type { Figures } from '../../decision.ts'
-import type { Rule } from '../../rule.ts'
 import type { RedisRules } from './rule-set.ts'
-import { decodeState } from './state-text.ts'
+import { readState } from './state-text.ts'
 import { chargeOn, decideOn, passes, refundOn, type View } from './view.ts'
 
 /** The letter of each verb in the script. */
@@ -16,12 +14,8 @@ const letters = {
   reset: 'x',
 }
 
-/** Answer is what became of a call: figures, units that were leased with it, and what was found. */
-export interface Answer {
-  readonly figures: Figures
-  readonly leased: number
-  readonly view: View
-  /** The instant of Redis's clock, and of ours when the call was sent. */
+/** Trip is when a call was made: the instant of Redis's clock, and of ours when it was sent. */
+export interface Trip {
   readonly nowUs: number
   readonly sentMs: number
 }
@@ -37,131 +31,114 @@ export interface Call {
   readonly more: number
   readonly askedMs: number
   readonly timeoutMs: number
-  resolve(answer: Answer): void
+  /** The next call of the same trip about this key. */
+  next: Call | undefined
+  /**
+   * It was made. Its figures are in the set, and the states in the view, until this returns; units
+   * that were leased are not debited there yet.
+   */
+  settle(view: View, leased: number, trip: Trip): void
   reject(error: unknown): void
 }
 
-/** Group is the calls of one trip about one key, in order. */
-export interface Group {
-  readonly set: RedisRules
-  readonly names: readonly string[]
-  readonly calls: Call[]
+/** Batch is the calls of one trip: of each key the first, which has the others behind it. */
+export interface Batch {
+  readonly firsts: readonly Call[]
+  /** The moment of our clock up to which it must have begun. */
+  readonly untilMs: number
 }
 
-/** groupCalls puts calls about one key together: its states are read and written once. */
-export function groupCalls(
-  calls: readonly Call[],
-  namesOf: (key: string, set: RedisRules) => string[],
-): Group[] {
-  const groups = new Map<string, Group>()
-  for (const call of calls) {
-    const group = groups.get(call.key)
-    if (group) group.calls.push(call)
-    else groups.set(call.key, { set: call.set, names: namesOf(call.key, call.set), calls: [call] })
+/** scriptArgs are what the script takes: how many keys, the keys, and the words of ARGV. */
+export function scriptArgs(
+  { firsts }: Batch,
+  deadlineUs: number,
+  startOf: (key: string) => string,
+  jsonOf: (set: RedisRules) => string,
+): string[] {
+  const sets: RedisRules[] = []
+  const args: string[] = ['']
+  const words = [String(deadlineUs), '']
+  for (const first of firsts) {
+    const { set, key } = first
+    const number = sets.indexOf(set) + 1 || sets.push(set)
+    const start = startOf(key)
+    args.push(start)
+    for (const ending of set.endings) args.push(start + ending)
+    words.push(callsWord(number, first))
   }
-  return [...groups.values()]
+  args[0] = String(args.length - 1)
+  words[1] = `[${sets.map(jsonOf).join()}]`
+  for (const word of words) args.push(word)
+  return args
 }
 
-/** keysAndWords are what the script takes, without the deadline. */
-export function keysAndWords(groups: readonly Group[], idOf: (rule: Rule) => string) {
-  const sets = new Map<RedisRules, number>()
-  const keys: string[] = []
-  const words: string[] = []
-  const rules: string[] = []
-  for (const { set, names, calls } of groups) {
-    let number = sets.get(set)
-    if (number === undefined) {
-      number = sets.size + 1
-      sets.set(set, number)
-      rules.push(String(set.stateful.length))
-      for (const rule of set.stateful) rules.push(...ruleWords(rule, idOf(rule)))
-    }
-    keys.push(...names)
-    words.push(callsWord(number, calls))
-  }
-  return { keys, words: [String(sets.size), ...rules, ...words] }
-}
-
-function ruleWords(rule: Rule, id: string): string[] {
-  const { algorithm, limit, perUs, capacity, aligned } = rule
-  const { gapUs, gapRest, gapParts, fullUs, fullRest } = rule
-  const first = [limit, perUs, capacity, Number(aligned), gapUs, gapRest, gapParts]
-  const last = [fullUs, fullRest, algorithm.grows ? 0 : algorithm.cells(rule)]
-  return [algorithm.name, id, ...first.map(String), ...last.map(String)]
-}
-
-function callsWord(set: number, calls: readonly Call[]): string {
-  if (set === 1 && calls.length === 1 && calls[0].verb === 'check') return String(calls[0].cost)
+function callsWord(set: number, first: Call): string {
+  if (set === 1 && first.verb === 'check' && !first.next) return String(first.cost)
   let word = `${set}@`
-  for (let i = 0; i < calls.length; i += 1) {
-    const { verb, cost, more } = calls[i]
+  for (let call: Call | undefined = first; call; call = call.next) {
+    const { verb, cost } = call
     if (verb !== 'check') {
-      word += `${letters[verb]}${cost}x${more}`
+      word += `${letters[verb]}${cost}x${call.more}`
       continue
     }
     let times = 1
-    while (calls[i + 1]?.verb === 'check' && calls[i + 1].cost === cost) {
+    while (call.next?.verb === 'check' && call.next.cost === cost) {
       times += 1
-      i += 1
+      call = call.next
     }
     word += `c${cost}x${times}`
   }
   return word
 }
 
-/** Found is the answer of the script about one key. */
-export interface Found {
-  readonly view: View
-  /** Of each state the text, and the number of its figures. */
-  readonly texts: readonly (string | null)[]
-  readonly ids: readonly string[]
-}
-
-/** readGroup reads what the script found of a group's key, whose block is at `at`. */
-export function readGroup({ set }: Group, reply: readonly unknown[], at: number): Found {
+/** readView reads what the script found of a key into the view of its set. */
+export function readView({ set }: Call, reply: readonly unknown[], at: number): View {
+  const { stateful, view } = set
   const block = reply[at]
-  const blockUs = block === null ? 0 : Number(block) || 0
-  const texts: (string | null)[] = []
-  const ids: string[] = []
-  const states: Float64Array[] = []
-  for (let i = 0; i < set.stateful.length; i += 1) {
+  view.blockUs = block === null ? 0 : Number(block) || 0
+  for (let i = 0; i < stateful.length; i += 1) {
     const text = reply[at + 1 + i] as string | null
-    const { id, cells } = decodeState(text, set.stateful[i])
-    texts.push(text)
-    ids.push(id)
-    states.push(cells)
+    view.states[i] = readState(text, stateful[i], view.states[i])
   }
-  return { view: { set, states, blockUs }, texts, ids }
+  return view
 }
 
-/** settleGroup answers each call, by doing with what was found what the script did with it. */
-export function settleGroup({ calls }: Group, view: View, nowUs: number, sentMs: number): void {
-  for (const call of calls) {
-    const { figures, leased } = settle(call, view, nowUs)
-    call.resolve({ figures, leased, view, nowUs, sentMs })
+/** settleCalls answers all calls about a key, by doing with the view what the script did. */
+export function settleCalls(first: Call, view: View, trip: Trip): void {
+  for (let call: Call | undefined = first; call; call = call.next) {
+    const leased = act(call, view, trip.nowUs)
+    call.settle(view, leased, trip)
+    chargeOn(call.set, view, leased, trip.nowUs)
   }
 }
 
-function settle(
-  { verb, cost, more }: Call,
-  view: View,
-  nowUs: number,
-): { figures: Figures; leased: number } {
-  if (verb === 'check') return { figures: decideOn(view, cost, true, nowUs), leased: 0 }
-  let leased = 0
-  if (verb === 'block') view.blockUs = nowUs + cost
-  else if (verb === 'unblock' || verb === 'reset') view.blockUs = 0
-  else if (verb === 'charge') chargeOn(view, cost, nowUs)
-  else if (verb === 'refund' && (more === 0 || nowUs < more)) refundOn(view, cost, nowUs)
-  else if (verb === 'lease' && passes(view, cost, nowUs)) leased = leasable(view, cost, more, nowUs)
-  const figures = decideOn(view, cost, verb === 'lease', nowUs)
-  chargeOn(view, leased, nowUs)
-  return { figures, leased }
+/** Does what a call does, decides if it asks for a decision, and gives the units it leased. */
+function act({ verb, set, cost, more }: Call, view: View, nowUs: number): number {
+  if (verb === 'check' || verb === 'peek') {
+    decideOn(set, view, cost, verb === 'check', nowUs)
+  } else if (verb === 'lease') {
+    const leased = passes(set, view, cost, nowUs) ? leasable(set, view, cost, more, nowUs) : 0
+    decideOn(set, view, cost, true, nowUs)
+    return leased
+  } else if (verb === 'charge') {
+    chargeOn(set, view, cost, nowUs)
+  } else if (verb === 'refund') {
+    if (more === 0 || nowUs < more) refundOn(set, view, cost, nowUs)
+  } else {
+    view.blockUs = verb === 'block' ? nowUs + cost : 0
+  }
+  return 0
 }
 
 /** How many units go with a cost: halved until as many again would be left. */
-function leasable(view: View, cost: number, wanted: number, nowUs: number): number {
+function leasable(
+  set: RedisRules,
+  view: View,
+  cost: number,
+  wanted: number,
+  nowUs: number,
+): number {
   let units = wanted
-  while (units > 0 && !passes(view, cost + 2 * units, nowUs)) units = Math.floor(units / 2)
+  while (units > 0 && !passes(set, view, cost + 2 * units, nowUs)) units = Math.floor(units / 2)
   return units
 }

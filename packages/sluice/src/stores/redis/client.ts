@@ -2,13 +2,13 @@ import { SluiceError, shown } from '../../errors.ts'
 import { slotOf } from './slots.ts'
 
 /** Send sends one command; the key decides the node in a Cluster. */
-export type Send = (key: string, command: readonly string[]) => Promise<unknown>
+export type Send = (key: string, command: string, args: string[]) => Promise<unknown>
 
 /** Connection is a client, whichever it is. */
 export interface Connection {
   readonly send: Send
   /** Where calls about a key may go together: its slot in a Cluster, else always the same. */
-  slotOf(tag: string): number
+  slotOf(key: string): number
   /** A sender to each node that holds keys, for commands about no key. */
   masters(): Promise<Send[]>
 }
@@ -55,9 +55,9 @@ export function connectionOf(client: RedisClient): Connection {
     if (has(client, 'nodeClient')) return nodeRedisCluster(client as NodeRedisCluster)
     if (has(client, 'getSentinelNode')) {
       const sentinel = client as NodeRedisSentinel
-      return single((_key, command) => sentinel.sendCommand(false, command))
+      return single((_key, command, args) => sentinel.sendCommand(false, [command, ...args]))
     }
-    return single((_key, command) => (client as NodeRedis).sendCommand(command))
+    return single(nodeRedisSend(client as NodeRedis))
   }
   throw new SluiceError(
     'SLUICE_OPTION',
@@ -75,7 +75,7 @@ function ioRedis(client: IoRedis): Connection {
 }
 
 function ioRedisSend(client: IoRedis): Send {
-  return (_key, [name, ...args]) => client.call(name, args)
+  return (_key, command, args) => client.call(command, args)
 }
 
 function ioRedisCluster(cluster: IoRedisCluster): Connection {
@@ -86,22 +86,23 @@ function ioRedisCluster(cluster: IoRedisCluster): Connection {
   }
 }
 
+function nodeRedisSend(client: NodeRedis): Send {
+  return (_key, command, args) => client.sendCommand([command, ...args])
+}
+
 function nodeRedisCluster(cluster: NodeRedisCluster): Connection {
   return {
-    send: (key, command) => cluster.sendCommand(key, false, command),
+    send: (key, command, args) => cluster.sendCommand(key, false, [command, ...args]),
     slotOf,
     masters: () =>
       Promise.all(
-        cluster.masters.map(async (master) => {
-          const node = await cluster.nodeClient(master)
-          return (_key: string, command: readonly string[]) => node.sendCommand(command)
-        }),
+        cluster.masters.map(async (master) => nodeRedisSend(await cluster.nodeClient(master))),
       ),
   }
 }
 
 function glide(client: Glide): Connection {
-  const send: Send = (_key, command) => client.customCommand([...command])
+  const send: Send = (_key, command, args) => client.customCommand([command, ...args])
   // Only the cluster client can tell slots apart.
   if (!has(client, 'fcallWithRoute')) return single(send)
   return {
@@ -114,8 +115,8 @@ function glide(client: Glide): Connection {
       )
       return Array.from(nodes.values(), ([host, port]) => {
         const route = { type: 'routeByAddress', host: String(host), port: Number(port) }
-        return (_key: string, command: readonly string[]) =>
-          client.customCommand([...command], { route })
+        return (_key: string, command: string, args: string[]) =>
+          client.customCommand([command, ...args], { route })
       })
     },
   }

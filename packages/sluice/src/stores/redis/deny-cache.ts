@@ -1,8 +1,7 @@
-import type { Figures } from '../../decision.ts'
-import type { Answer } from './batch.ts'
+import type { Trip } from './batch.ts'
 import { createRecent } from './recent.ts'
 import type { RedisRules } from './rule-set.ts'
-import { decideOn } from './view.ts'
+import { copyOf, decideOn, type View } from './view.ts'
 
 export interface DenyCacheOptions {
   /** The longest a refusal is remembered, in milliseconds. Default 2,000. */
@@ -13,8 +12,10 @@ export interface DenyCacheOptions {
 
 /** A refusal, and until when it holds by our clock. */
 interface Refusal {
+  readonly set: RedisRules
   readonly cost: number
-  readonly answer: Answer
+  readonly view: View
+  readonly trip: Trip
   readonly untilMs: number
 }
 
@@ -23,9 +24,9 @@ interface Refusal {
  * time it was told to come back.
  */
 export interface DenyCache {
-  /** The figures of a refusal that still holds. */
-  recall(set: RedisRules, key: string, cost: number): Figures | undefined
-  note(key: string, cost: number, answer: Answer): void
+  /** Decides into the set's figures, if a refusal still holds. */
+  recall(set: RedisRules, key: string, cost: number): boolean
+  note(set: RedisRules, key: string, cost: number, view: View, trip: Trip, waitMs: number): void
   drop(key: string): void
   clear(): void
 }
@@ -35,21 +36,18 @@ export function createDenyCache({ maxMs, maxKeys }: Required<DenyCacheOptions>):
   return {
     recall(set, key, cost) {
       const refusal = refusals.get(key)
-      if (!refusal || refusal.cost !== cost || refusal.answer.view.set !== set) return undefined
+      if (!refusal || refusal.cost !== cost || refusal.set !== set) return false
       const nowMs = performance.now()
-      if (nowMs >= refusal.untilMs) return undefined
-      const { view, nowUs, sentMs } = refusal.answer
+      if (nowMs >= refusal.untilMs) return false
+      const { view, trip } = refusal
       // From when it was sent: not a moment later than Redis would admit it.
-      const figures = decideOn(view, cost, false, nowUs + Math.floor((nowMs - sentMs) * 1_000))
-      figures.source = 'cache'
-      return figures
+      const elapsedUs = Math.floor((nowMs - trip.sentMs) * 1_000)
+      decideOn(set, view, cost, false, trip.nowUs + elapsedUs)
+      return true
     },
-    note(key, cost, answer) {
-      const { figures, sentMs } = answer
-      const waitUs = Math.max(figures.blockedUs, ...figures.waitUs)
-      if (waitUs === 0) return
-      const untilMs = sentMs + Math.min(maxMs, waitUs / 1_000)
-      refusals.set(key, { cost, answer, untilMs })
+    note(set, key, cost, view, trip, waitMs) {
+      const untilMs = trip.sentMs + Math.min(maxMs, waitMs)
+      refusals.set(key, { set, cost, view: copyOf(view), trip, untilMs })
     },
     drop: refusals.delete,
     clear: refusals.clear,

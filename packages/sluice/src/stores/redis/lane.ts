@@ -1,43 +1,43 @@
 import type { Rule } from '../../rule.ts'
 import { soon } from '../../soon.ts'
-import {
-  type Call,
-  type Found,
-  type Group,
-  groupCalls,
-  keysAndWords,
-  readGroup,
-  settleGroup,
-} from './batch.ts'
+import { type Batch, type Call, readView, scriptArgs, settleCalls, type Trip } from './batch.ts'
 import type { RedisTime } from './redis-time.ts'
 import type { RedisRules } from './rule-set.ts'
+import { isOf } from './state-text.ts'
+import { copyOf, type View } from './view.ts'
 
 /** The most decisions of one trip. */
 const MOST = 128
 
 /** Lane sends the calls of one slot, in order. */
 export interface Lane {
-  ask(call: Call): void
+  /** Gets in line. */
+  add(call: Call): void
+  /** Sends what is in line, if it is time. */
+  go(nowMs: number, timeoutMs: number): void
 }
 
 export interface LaneParts {
-  /** Runs the script on keys of one slot. */
-  run(keys: readonly string[], words: readonly string[]): Promise<readonly unknown[]>
+  /** Runs the script with `scriptArgs` of one slot. */
+  run(args: string[]): Promise<readonly unknown[]>
   readonly time: RedisTime
-  namesOf(key: string, set: RedisRules): string[]
+  /** What the names of a key's states start with: the name of its block. */
+  startOf(key: string): string
   idOf(rule: Rule): string
+  /** The set as the script takes it. */
+  jsonOf(set: RedisRules): string
   /**
-   * Answers the calls of a group whose states were written for other figures, or gives them back
-   * once the states are carried over.
+   * Carries over the states of a key that were written for other figures, given their texts. Answers
+   * the calls, or gives false if they have to be made again.
    */
-  carry(group: Group, found: Found, nowUs: number, sentMs: number): Promise<readonly Call[]>
+  carry(first: Call, view: View, texts: readonly (string | null)[], trip: Trip): Promise<boolean>
 }
 
 /**
  * createLane sends a call at once when none is under way, and gathers what comes while one is: up
  * to 128, which then go together.
  */
-export function createLane({ run, time, namesOf, idOf, carry }: LaneParts): Lane {
+export function createLane({ run, time, startOf, idOf, jsonOf, carry }: LaneParts): Lane {
   let queue: Call[] = []
   let underWay = 0
   let lastSentMs = 0
@@ -45,9 +45,8 @@ export function createLane({ run, time, namesOf, idOf, carry }: LaneParts): Lane
   let epoch = 0
   let isDue = false
 
-  function ask(call: Call): void {
-    queue.push(call)
-    if (underWay > 0 && call.askedMs - lastSentMs > call.timeoutMs) {
+  function go(nowMs: number, timeoutMs: number): void {
+    if (underWay > 0 && nowMs - lastSentMs > timeoutMs) {
       epoch += 1
       underWay = 0
     }
@@ -58,55 +57,65 @@ export function createLane({ run, time, namesOf, idOf, carry }: LaneParts): Lane
   /** Sends what is in line, as long as there is that much. */
   function flush(least: number): void {
     while (queue.length >= least) {
-      const calls = next()
-      if (calls.length > 0) void send(calls)
+      const batch = next(performance.now())
+      if (batch.firsts.length > 0) void send(batch)
     }
   }
 
   /** The next calls for one trip: about one key only with the same rules, and none that are late. */
-  function next(): Call[] {
-    const nowMs = performance.now()
-    const sets = new Map<string, RedisRules>()
-    const calls: Call[] = []
+  function next(nowMs: number): Batch {
+    if (queue.length === 1) {
+      const [call] = queue
+      const untilMs = call.askedMs + call.timeoutMs
+      if (untilMs >= nowMs) {
+        queue = []
+        return { firsts: [call], untilMs }
+      }
+    }
+    const lasts = new Map<string, Call>()
+    const firsts: Call[] = []
+    let untilMs = Number.POSITIVE_INFINITY
     let taken = 0
-    for (const call of queue) {
-      if (calls.length === MOST || (sets.get(call.key) ?? call.set) !== call.set) break
-      taken += 1
-      if (nowMs - call.askedMs > call.timeoutMs) {
+    for (; taken < queue.length && taken < MOST; taken += 1) {
+      const call = queue[taken]
+      const last = lasts.get(call.key)
+      if (last && last.set !== call.set) break
+      const lateMs = call.askedMs + call.timeoutMs
+      if (lateMs < nowMs) {
         call.reject(new Error('Redis was too busy to be asked in time.'))
         continue
       }
-      sets.set(call.key, call.set)
-      calls.push(call)
+      if (last) last.next = call
+      else firsts.push(call)
+      lasts.set(call.key, call)
+      if (lateMs < untilMs) untilMs = lateMs
     }
-    queue = queue.slice(taken)
-    return calls
+    queue = taken === queue.length ? [] : queue.slice(taken)
+    return { firsts, untilMs }
   }
 
-  async function send(calls: readonly Call[]): Promise<void> {
+  async function send(batch: Batch): Promise<void> {
     const sentMs = performance.now()
     const sentIn = epoch
     lastSentMs = sentMs
     underWay += 1
     try {
-      const groups = groupCalls(calls, namesOf)
-      const { keys, words } = keysAndWords(groups, idOf)
-      const untilMs = Math.min(...calls.map(({ askedMs, timeoutMs }) => askedMs + timeoutMs))
-      const reply = await run(keys, [String(time.at(untilMs)), ...words])
+      const reply = await run(scriptArgs(batch, time.at(batch.untilMs), startOf, jsonOf))
       const nowUs = Number(reply[reply.length - 1])
       time.note(nowUs, sentMs)
-      if (reply.length === 1) return again(calls)
-      settle(groups, reply, nowUs, sentMs)
+      if (reply.length === 1) again(batch.firsts)
+      else settle(batch, reply, { nowUs, sentMs })
     } catch (error) {
-      for (const call of calls) call.reject(error)
+      for (const call of callsOf(batch.firsts)) call.reject(error)
     } finally {
       if (sentIn === epoch) underWay -= 1
-      if (underWay === 0 && queue.length > 0 && !isDue) flushSoon()
+      if (underWay === 0 && queue.length > 0) flushSoon()
     }
   }
 
   /** Sends once those who were just answered have had the time to ask again. */
   function flushSoon(): void {
+    if (isDue) return
     isDue = true
     soon(() => {
       isDue = false
@@ -114,32 +123,54 @@ export function createLane({ run, time, namesOf, idOf, carry }: LaneParts): Lane
     })
   }
 
-  function settle(groups: readonly Group[], reply: readonly unknown[], nowUs: number, ms: number) {
+  function settle({ firsts }: Batch, reply: readonly unknown[], trip: Trip): void {
     let at = 0
-    for (const group of groups) {
-      const found = readGroup(group, reply, at)
-      at += group.names.length
-      const { stateful } = group.set
-      const isOurs = found.ids.every((id, i) => id === '' || id === idOf(stateful[i]))
-      if (isOurs || group.calls[0].verb === 'reset') settleGroup(group, found.view, nowUs, ms)
-      else void carryOver(group, found, nowUs, ms)
+    for (const first of firsts) {
+      const { stateful } = first.set
+      const end = at + 1 + stateful.length
+      const view = readView(first, reply, at)
+      if (first.verb === 'reset' || isOurs(stateful, reply, at + 1)) {
+        settleCalls(first, view, trip)
+      } else {
+        void carryOver(first, copyOf(view), reply.slice(at + 1, end) as (string | null)[], trip)
+      }
+      at = end
     }
   }
 
-  async function carryOver(group: Group, found: Found, nowUs: number, sentMs: number) {
+  /** Whether the states from `at` on were written for the figures that we have. */
+  function isOurs(rules: readonly Rule[], reply: readonly unknown[], at: number): boolean {
+    for (let i = 0; i < rules.length; i += 1) {
+      const text = reply[at + i] as string | null
+      if (text !== null && !isOf(idOf(rules[i]), text)) return false
+    }
+    return true
+  }
+
+  async function carryOver(first: Call, view: View, texts: (string | null)[], trip: Trip) {
     try {
-      again(await carry(group, found, nowUs, sentMs))
+      if (!(await carry(first, view, texts, trip))) again([first])
     } catch (error) {
-      for (const call of group.calls) call.reject(error)
+      for (const call of callsOf([first])) call.reject(error)
     }
   }
 
   /** Calls that did nothing, because they came too late or met other figures, go first. */
-  function again(calls: readonly Call[]): void {
-    if (calls.length === 0) return
+  function again(firsts: readonly Call[]): void {
+    const calls = callsOf(firsts)
+    for (const call of calls) call.next = undefined
     queue = [...calls, ...queue]
-    if (!isDue) flushSoon()
+    flushSoon()
   }
 
-  return { ask }
+  return { add: (call) => void queue.push(call), go }
+}
+
+/** callsOf are all calls, of all keys. */
+function callsOf(firsts: readonly Call[]): Call[] {
+  const calls: Call[] = []
+  for (const first of firsts) {
+    for (let call: Call | undefined = first; call; call = call.next) calls.push(call)
+  }
+  return calls
 }

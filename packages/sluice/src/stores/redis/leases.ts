@@ -1,9 +1,8 @@
-import type { Figures } from '../../decision.ts'
-import type { Answer } from './batch.ts'
+import type { Trip } from './batch.ts'
 import { createRecent } from './recent.ts'
 import type { RedisRules } from './rule-set.ts'
 import { leasable } from './twins/twins.ts'
-import { decideOn, type View } from './view.ts'
+import { copyOf, decideOn, type View } from './view.ts'
 
 export interface LeaseOptions {
   /** The most units taken ahead of time, for one key. */
@@ -14,9 +13,10 @@ export interface LeaseOptions {
 
 /** Units of a key that this node has taken, and may spend without asking. */
 interface Lease {
+  readonly set: RedisRules
+  /** The states as if only what was really spent were debited. */
   readonly view: View
-  readonly nowUs: number
-  readonly sentMs: number
+  readonly trip: Trip
   readonly untilMs: number
   /** The instant of Redis's clock at which a window ends, and the units with it; 0 for none. */
   readonly edgeUs: number
@@ -44,12 +44,14 @@ const LOOKS = 4
  * no trip. Whoever is not busy any more gives back what is left.
  */
 export interface Leases {
-  /** The figures of a decision from units that are held, spent if `spend` is set. */
-  take(set: RedisRules, key: string, cost: number, spend: boolean): Figures | undefined
+  /** Decides into the set's figures from units that are held, spent if `spend` is set. */
+  take(set: RedisRules, key: string, cost: number, spend: boolean): boolean
   /** How many units to take along with a call that has to go to Redis. */
   wish(set: RedisRules, key: string, cost: number): number
-  /** What came of it. */
-  note(key: string, asked: number, answer?: Answer): void
+  /** They were taken: `leased` of them, perhaps 0. */
+  note(set: RedisRules, key: string, leased: number, view: View, trip: Trip): void
+  /** The call has ended, well or not. */
+  ended(key: string): void
   /** Gives back what is held of a key. */
   giveBack(key: string): void
   /** Forgets what is held of a key, or of all: Redis has forgotten it as well. */
@@ -68,19 +70,18 @@ export function createLeases(
   const returns = new Set<Promise<unknown>>()
   let timer: ReturnType<typeof setTimeout> | undefined
 
-  function take(set: RedisRules, key: string, cost: number, spend: boolean): Figures | undefined {
+  function take(set: RedisRules, key: string, cost: number, spend: boolean): boolean {
     const lease = held.get(key)
-    if (!lease || lease.view.set !== set || cost === 0 || lease.left < cost) return undefined
+    if (!lease || lease.set !== set || cost === 0 || lease.left < cost) return false
     const nowMs = performance.now()
-    if (nowMs >= lease.untilMs) return undefined
-    const nowUs = lease.nowUs + Math.floor((nowMs - lease.sentMs) * 1_000)
-    const figures = decideOn(lease.view, cost, spend, nowUs)
-    figures.source = 'lease'
+    if (nowMs >= lease.untilMs) return false
+    const { view, trip } = lease
+    decideOn(set, view, cost, spend, trip.nowUs + Math.floor((nowMs - trip.sentMs) * 1_000))
     if (spend) {
       lease.left -= cost
       lease.isIdle = false
     }
-    return figures
+    return true
   }
 
   /** As many as last time if that was enough, else twice as many. */
@@ -95,28 +96,17 @@ export function createLeases(
     return wanted
   }
 
-  function note(key: string, wanted: number, answer?: Answer): void {
-    if (wanted > 0) asked.delete(key)
-    if (!answer || answer.leased === 0) return
+  function note(set: RedisRules, key: string, leased: number, view: View, trip: Trip): void {
+    if (leased === 0) return
     giveBack(key)
-    held.set(key, leaseOf(answer))
-    arm()
-  }
-
-  function leaseOf({ view, nowUs, sentMs, leased }: Answer): Lease {
-    const { set, states } = view
     const edges = set.stateful.flatMap((rule, i) =>
-      leasable[rule.algorithm.name].edge ? [rule.algorithm.freshAtUs(states[i], 0, rule)] : [],
+      leasable[rule.algorithm.name].edge ? [rule.algorithm.freshAtUs(view.states[i], 0, rule)] : [],
     )
     const edgeUs = edges.length > 0 ? Math.min(...edges) : 0
-    const usableMs = Math.min(USABLE * leaseMs, edgeUs > 0 ? (edgeUs - nowUs) / 1_000 : leaseMs)
-    // What is leased counts as unspent here, and is spent bit by bit.
-    const own = { set, states: states.map((state) => state.slice()), blockUs: 0 }
-    set.stateful.forEach((rule, i) => {
-      rule.algorithm.refund(own.states[i], 0, rule, leased, nowUs)
-    })
-    const untilMs = sentMs + usableMs
-    return { view: own, nowUs, sentMs, untilMs, edgeUs, left: leased, isIdle: false }
+    const edgeMs = edgeUs > 0 ? (edgeUs - trip.nowUs) / 1_000 : leaseMs
+    const untilMs = trip.sentMs + Math.min(USABLE * leaseMs, edgeMs)
+    held.set(key, { set, view: copyOf(view), trip, untilMs, edgeUs, left: leased, isIdle: false })
+    arm()
   }
 
   function giveBack(key: string): void {
@@ -129,7 +119,7 @@ export function createLeases(
       const used = Math.max(0, demand.units - lease.left)
       demands.set(key, { units: Math.ceil(used / 2), seenMs: demand.seenMs })
     }
-    const returned = refund(lease.view.set, key, lease.left, lease.edgeUs).catch(() => {})
+    const returned = refund(lease.set, key, lease.left, lease.edgeUs).catch(() => {})
     returns.add(returned)
     void returned.then(() => returns.delete(returned))
   }
@@ -156,6 +146,7 @@ export function createLeases(
     take,
     wish,
     note,
+    ended: (key) => void asked.delete(key),
     giveBack,
     drop(key) {
       if (key === undefined) held.clear()

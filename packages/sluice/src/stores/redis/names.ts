@@ -5,6 +5,7 @@
 
 /** escapeName makes any string safe between braces, and different strings different. */
 export function escapeName(text: string): string {
+  if (!/[%{}\ud800-\udfff]/.test(text)) return text
   // Redis gets UTF-8, in which all lone surrogates would be the same.
   return text.replace(
     /[%{}]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,

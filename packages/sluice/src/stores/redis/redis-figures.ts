@@ -8,6 +8,9 @@ import type { RedisTime } from './redis-time.ts'
  * next that is free. Numbers up to 999 fit into a state of one cell.
  */
 const register = `
+if string.format('%d', 2 ^ 53) ~= '9007199254740992' then
+  return redis.error_reply('ERR Sluice needs a 64-bit Redis')
+end
 local answer = {}
 for i = 1, #ARGV, 2 do
   local text, id = ARGV[i], tonumber(ARGV[i + 1])
@@ -36,43 +39,55 @@ export interface RedisFigures {
   idOf(rule: Rule): string | undefined
   /** Learns the numbers of these rules' figures. */
   learn(rules: readonly Rule[]): Promise<void>
+  /** Goes up whenever numbers may have changed. */
+  version(): number
   /** Redis may have forgotten everything: it is told again what we know. */
   renew(): Promise<void>
   /** A rule of that algorithm with the figures of that number; undefined if nobody knows them. */
   ruleOf(id: string, like: Rule): Promise<Rule | undefined>
 }
 
-export function createRedisFigures(send: Send, key: string, time: RedisTime): RedisFigures {
-  const ids = new Map<string, string>()
-  const ofRule = new WeakMap<Rule, string>()
+/** Figures as a text, and their number once it is known. */
+interface Numbered {
+  readonly text: string
+  id: string | undefined
+}
 
-  async function ask(texts: readonly string[]): Promise<void> {
+export function createRedisFigures(send: Send, key: string, time: RedisTime): RedisFigures {
+  const all = new Map<string, Numbered>()
+  const ofRule = new WeakMap<Rule, Numbered>()
+  let version = 0
+
+  async function ask(wanted: readonly Numbered[]): Promise<void> {
     const sentMs = performance.now()
-    const wishes = texts.flatMap((text) => [text, ids.get(text) ?? String(wish(text))])
-    const reply = (await send(key, ['EVAL', register, '1', key, ...wishes])) as unknown[]
-    time.note(Number(reply[texts.length]), sentMs)
-    texts.forEach((text, i) => {
-      ids.set(text, String(reply[i]).padStart(3, '0'))
+    const words = wanted.flatMap(({ text, id }) => [text, String(Number(id ?? wish(text)))])
+    const reply = (await send(key, 'EVAL', [register, '1', key, ...words])) as unknown[]
+    time.note(Number(reply[wanted.length]), sentMs)
+    version += 1
+    wanted.forEach((each, i) => {
+      each.id = String(reply[i]).padStart(3, '0')
     })
   }
 
-  function textOf(rule: Rule): string {
-    const known = ofRule.get(rule)
-    if (known !== undefined) return known
+  function numberedOf(rule: Rule): Numbered {
     const { algorithm, limit, perUs, capacity, aligned } = rule
     const text = [algorithm.name, limit, perUs, capacity, Number(aligned)].join(' ')
-    ofRule.set(rule, text)
-    return text
+    const numbered = all.get(text) ?? { text, id: undefined }
+    all.set(text, numbered)
+    ofRule.set(rule, numbered)
+    return numbered
   }
 
   return {
-    idOf: (rule) => ids.get(textOf(rule)),
-    learn: (rules) => ask([...new Set(rules.map(textOf))]),
+    idOf: (rule) => ofRule.get(rule)?.id,
+    learn: (rules) => ask([...new Set(rules.map(numberedOf))]),
+    version: () => version,
     async renew() {
-      if (ids.size > 0) await ask([...ids.keys()])
+      const known = [...all.values()].filter(({ id }) => id !== undefined)
+      if (known.length > 0) await ask(known)
     },
     async ruleOf(id, like) {
-      const text = await send(key, ['HGET', key, `id ${Number(id)}`])
+      const text = await send(key, 'HGET', [key, `id ${Number(id)}`])
       return typeof text === 'string' ? ruleFrom(text, like.algorithm, like.name) : undefined
     },
   }

@@ -1,19 +1,19 @@
-import type { Figures } from '../../decision.ts'
+import { decisionOf } from '../../decision.ts'
 import type { Rule } from '../../rule.ts'
 import { createTimeLimit } from '../../time-limit.ts'
 import type { AsyncTable, TableRequest } from '../store.ts'
-import type { Answer, Call, Found, Group } from './batch.ts'
-import { settleGroup } from './batch.ts'
+import { type Call, settleCalls, type Trip } from './batch.ts'
 import type { Connection } from './client.ts'
-import { createDenyCache, type DenyCacheOptions } from './deny-cache.ts'
+import { createDenyCache, type DenyCache, type DenyCacheOptions } from './deny-cache.ts'
 import { createLane, type Lane, type LaneParts } from './lane.ts'
-import { createLeases, type LeaseOptions } from './leases.ts'
+import { createLeases, type LeaseOptions, type Leases } from './leases.ts'
 import { escapeName, escapePattern, unescapeName } from './names.ts'
 import type { RedisFigures } from './redis-figures.ts'
 import { createRedisTime, type RedisTime } from './redis-time.ts'
-import { type RedisRules, redisRules } from './rule-set.ts'
+import { type RedisRules, redisRules, setJson } from './rule-set.ts'
 import { swapScript } from './script.ts'
-import { encodeState } from './state-text.ts'
+import { idOf as idIn, writeState } from './state-text.ts'
+import type { View } from './view.ts'
 
 /** RedisTable is the table of one limiter name; each limiter opens it with its own timeout. */
 export interface RedisTable {
@@ -47,12 +47,13 @@ export function createRedisTable({
 }: TableParts): RedisTable {
   const seen = new Map<string, Rule>()
   const lanes = new Map<number, Lane>()
+  const jsons = new WeakMap<RedisRules, { version: number; json: string }>()
   const blockOnly = redisRules([])
   const denied = denyCache && createDenyCache(denyCache)
   const leases =
     lease &&
     createLeases(lease, (set, key, cost, edgeUs) =>
-      ask(lease.leaseMs, 'refund', set, key, cost, edgeUs),
+      settle(lease.leaseMs, 'refund', set, key, cost, edgeUs),
     )
 
   function use(rules: readonly Rule[]): RedisRules {
@@ -62,122 +63,141 @@ export function createRedisTable({
     return set
   }
 
-  function namesOf(key: string, { endings }: RedisRules): string[] {
-    const start = `${prefix}:{${escapeName(key)}}:`
-    return [start, ...endings.map((ending) => start + ending)]
-  }
-
+  const startOf = (key: string) => `${prefix}:{${escapeName(key)}}:`
   const idOf = (rule: Rule) => figures.idOf(rule)!
 
+  /** Made anew only when numbers may have changed. */
+  function jsonOf(set: RedisRules): string {
+    const made = jsons.get(set)
+    if (made?.version === figures.version()) return made.json
+    const json = setJson(set, set.stateful.map(idOf))
+    jsons.set(set, { version: figures.version(), json })
+    return json
+  }
+
   function laneOf(key: string): Lane {
-    const slot = connection.slotOf(escapeName(key))
+    const slot = connection.slotOf(key)
     let lane = lanes.get(slot)
     if (!lane) {
-      lane = createLane({
-        run,
-        time: createRedisTime(time),
-        namesOf,
-        idOf,
-        carry,
-      })
+      lane = createLane({ run, time: createRedisTime(time), startOf, idOf, jsonOf, carry })
       lanes.set(slot, lane)
     }
     return lane
   }
 
   /** Carries states over to our figures; for a look at them, they need not be written. */
-  async function carry(group: Group, found: Found, nowUs: number, sentMs: number) {
-    const { view, texts, ids } = found
+  async function carry(first: Call, view: View, texts: readonly (string | null)[], trip: Trip) {
+    const { set, key } = first
     const names: string[] = []
     const words: string[] = []
-    for (const [i, rule] of group.set.stateful.entries()) {
+    for (const [i, rule] of set.stateful.entries()) {
       const text = texts[i]
-      if (text === null || ids[i] === idOf(rule)) continue
-      const from = (await figures.ruleOf(ids[i], rule)) ?? rule
-      const state = view.states[i]
-      rule.algorithm.carry(state, 0, from, rule, nowUs)
-      const freshMs = Math.ceil(rule.algorithm.freshAtUs(state, 0, rule) / 1_000)
-      names.push(group.names[i + 1])
-      words.push(text, encodeState(idOf(rule), state, rule), String(Math.max(1, freshMs)))
+      if (text === null || idIn(text) === idOf(rule)) continue
+      const from = (await figures.ruleOf(idIn(text), rule)) ?? rule
+      rule.algorithm.carry(view.states[i], 0, from, rule, trip.nowUs)
+      const freshMs = Math.ceil(rule.algorithm.freshAtUs(view.states[i], 0, rule) / 1_000)
+      names.push(startOf(key) + set.endings[i])
+      words.push(text, writeState(idOf(rule), view.states[i], rule), String(Math.max(1, freshMs)))
     }
-    if (group.calls.every(({ verb }) => verb === 'peek')) {
-      settleGroup(group, view, nowUs, sentMs)
-      return []
+    if (isOnlyLooking(first)) {
+      settleCalls(first, view, trip)
+      return true
     }
-    await connection.send(names[0], ['EVAL', swapScript, String(names.length), ...names, ...words])
-    return group.calls
+    await connection.send(names[0], 'EVAL', [swapScript, String(names.length), ...names, ...words])
+    return false
   }
 
-  function ask(
+  /** Makes calls together, once the numbers of their figures are known. */
+  function makeCalls(calls: readonly Call[]): void {
+    const unknown = unknownOf(calls)
+    if (unknown.length === 0) {
+      sendCalls(calls)
+      return
+    }
+    figures.learn(unknown).then(
+      () => sendCalls(calls),
+      (error) => {
+        for (const call of calls) call.reject(error)
+      },
+    )
+  }
+
+  /** The rules of these calls whose figures have no number yet. */
+  function unknownOf(calls: readonly Call[]): Rule[] {
+    const unknown: Rule[] = []
+    for (const { set } of calls) {
+      for (const rule of set.stateful) if (figures.idOf(rule) === undefined) unknown.push(rule)
+    }
+    return unknown
+  }
+
+  function sendCalls(calls: readonly Call[]): void {
+    const nowMs = performance.now()
+    const lanes = calls.map(({ key }) => laneOf(key))
+    for (let i = 0; i < calls.length; i += 1) lanes[i].add(calls[i])
+    // The others find nothing in line any more.
+    for (const lane of lanes) lane.go(nowMs, calls[0].timeoutMs)
+  }
+
+  /** Does something about a key that is no decision. */
+  function settle(
     timeoutMs: number,
     verb: Call['verb'],
     set: RedisRules,
     key: string,
     cost: number,
     more = 0,
-  ): Promise<Answer> {
+  ): Promise<void> {
     return new Promise((resolve, reject) => {
       const askedMs = performance.now()
-      const call = { verb, set, key, cost, more, askedMs, timeoutMs, resolve, reject }
-      if (set.stateful.every((rule) => figures.idOf(rule) !== undefined)) laneOf(key).ask(call)
-      else figures.learn(set.stateful).then(() => laneOf(key).ask(call), reject)
+      const call = { verb, set, key, cost, more, askedMs, timeoutMs, next: undefined }
+      makeCalls([{ ...call, settle: () => resolve(), reject }])
     })
   }
 
   function open(timeoutMs: number): AsyncTable {
-    const limited = createTimeLimit(timeoutMs)
-
-    const settle = async (verb: Call['verb'], set: RedisRules, key: string, cost: number) => {
-      await ask(timeoutMs, verb, set, key, cost)
-    }
-
-    async function decide({ set: given, key, cost, spend }: TableRequest): Promise<Figures> {
-      const set = given as RedisRules
-      if (!spend) return (await ask(timeoutMs, 'peek', set, key, cost)).figures
-      const wanted = leases?.wish(set, key, cost) ?? 0
-      let answer: Answer | undefined
-      try {
-        answer = await ask(timeoutMs, wanted > 0 ? 'lease' : 'check', set, key, cost, wanted)
-      } finally {
-        leases?.note(key, wanted, answer)
-      }
-      denied?.note(key, cost, answer)
-      return answer.figures
-    }
+    const { limited } = createTimeLimit(timeoutMs)
 
     return {
       use,
-      decideAtOnce({ set: given, key, cost, spend }) {
+      decideAtOnce(given, key, cost, spend) {
         const set = given as RedisRules
-        const figures = leases?.take(set, key, cost, spend)
-        return figures ?? (spend ? denied?.recall(set, key, cost) : undefined)
+        if (leases?.take(set, key, cost, spend)) {
+          return { ...decisionOf(set.rules, set.figures), source: 'lease' }
+        }
+        if (!spend || !denied?.recall(set, key, cost)) return undefined
+        const decision = decisionOf(set.rules, set.figures)
+        return decision.source === 'blocked' ? decision : { ...decision, source: 'cache' }
       },
-      decide: (requests) => Promise.all(requests.map(decide)),
+      decide(requests) {
+        if (requests.length === 0) return
+        makeCalls(requests.map((request) => new Decide(request, timeoutMs, leases, denied)))
+      },
       async charge(set, key, cost) {
-        if (cost > 0) await settle('charge', set as RedisRules, key, cost)
+        if (cost > 0) await settle(timeoutMs, 'charge', set as RedisRules, key, cost)
       },
       async refund(set, key, cost) {
-        await settle('refund', set as RedisRules, key, cost)
+        await settle(timeoutMs, 'refund', set as RedisRules, key, cost)
         denied?.drop(key)
       },
       async block(key, us) {
         leases?.giveBack(key)
-        await settle('block', blockOnly, key, us)
+        await settle(timeoutMs, 'block', blockOnly, key, us)
       },
       async unblock(key) {
-        await settle('unblock', blockOnly, key, 0)
+        await settle(timeoutMs, 'unblock', blockOnly, key, 0)
         denied?.drop(key)
       },
       async reset(key) {
         leases?.drop(key)
-        await settle('reset', redisRules([...seen.values()]), key, 0)
+        await settle(timeoutMs, 'reset', redisRules([...seen.values()]), key, 0)
         denied?.drop(key)
       },
       async clear() {
         leases?.drop()
         for await (const { names } of pages()) {
           for (const some of bySlot(names)) {
-            await limited(connection.send(some[0], ['UNLINK', ...some]))
+            await limited(connection.send(some[0], 'UNLINK', some))
           }
         }
         denied?.clear()
@@ -200,8 +220,8 @@ export function createRedisTable({
       for (const send of await limited(connection.masters())) {
         let cursor = '0'
         do {
-          const command = ['SCAN', cursor, 'MATCH', pattern, 'COUNT', '1000']
-          const [next, names] = (await limited(send(prefix, command))) as [unknown, string[]]
+          const words = [cursor, 'MATCH', pattern, 'COUNT', '1000']
+          const [next, names] = (await limited(send(prefix, 'SCAN', words))) as [unknown, string[]]
           cursor = String(next)
           yield { names }
         } while (cursor !== '0')
@@ -216,11 +236,68 @@ export function createRedisTable({
   function bySlot(names: readonly string[]): string[][] {
     const slots = new Map<number, string[]>()
     for (const name of names) {
-      const slot = connection.slotOf(tagOf(name))
+      const slot = connection.slotOf(keyOf(name))
       slots.set(slot, [...(slots.get(slot) ?? []), name])
     }
     return [...slots.values()]
   }
 
   return { open, use }
+}
+
+/** Decide is the call of a decision. A class, since there is one for every decision. */
+class Decide implements Call {
+  readonly verb: 'check' | 'peek' | 'lease'
+  readonly set: RedisRules
+  readonly key: string
+  readonly cost: number
+  readonly more: number
+  readonly askedMs = performance.now()
+  readonly timeoutMs: number
+  readonly request: TableRequest
+  readonly leases: Leases | undefined
+  readonly denied: DenyCache | undefined
+  next: Call | undefined = undefined
+
+  constructor(
+    request: TableRequest,
+    timeoutMs: number,
+    leases: Leases | undefined,
+    denied: DenyCache | undefined,
+  ) {
+    this.request = request
+    this.set = request.set as RedisRules
+    this.key = request.key
+    this.cost = request.cost
+    this.more = request.spend && leases ? leases.wish(this.set, this.key, this.cost) : 0
+    this.verb = this.more > 0 ? 'lease' : request.spend ? 'check' : 'peek'
+    this.timeoutMs = timeoutMs
+    this.leases = leases
+    this.denied = denied
+  }
+
+  settle(view: View, leased: number, trip: Trip): void {
+    const { set, key, cost, leases, denied, request } = this
+    const decision = decisionOf(set.rules, set.figures)
+    if (this.more > 0) {
+      leases?.ended(key)
+      leases?.note(set, key, leased, view, trip)
+    }
+    if (denied && request.spend && !decision.allowed) {
+      denied.note(set, key, cost, view, trip, decision.retryAfterMs)
+    }
+    request.decided(decision)
+  }
+
+  reject(error: unknown): void {
+    if (this.more > 0) this.leases?.ended(this.key)
+    this.request.failed(error)
+  }
+}
+
+function isOnlyLooking(first: Call): boolean {
+  for (let call: Call | undefined = first; call; call = call.next) {
+    if (call.verb !== 'peek') return false
+  }
+  return true
 }

@@ -141,20 +141,22 @@ function createScript(send: Send, clockLine: string, forgotten: () => Promise<vo
     },
 
     /** Runs the script by its hash, and in full where the server does not know it yet. */
-    async run(keys: readonly string[], words: readonly string[]): Promise<readonly unknown[]> {
+    async run(args: string[]): Promise<readonly unknown[]> {
       if (text === '') {
         text = decideScript(twins, clockLine)
         sha = ''
       }
       if (sha === '') sha = await sha1(text)
-      const rest = [String(keys.length), ...keys, ...words]
+      const [, firstKey] = args
+      args.unshift(sha)
       try {
-        return (await send(keys[0], ['EVALSHA', sha, ...rest])) as unknown[]
+        return (await send(firstKey, 'EVALSHA', args)) as unknown[]
       } catch (error) {
         if (!(error instanceof Error && error.message.includes('NOSCRIPT'))) throw error
         // The server is new, or was emptied. That it knows our figures is not urgent.
         forgotten().catch(() => {})
-        return (await send(keys[0], ['EVAL', text, ...rest])) as unknown[]
+        args[0] = text
+        return (await send(firstKey, 'EVAL', args)) as unknown[]
       }
     },
   }

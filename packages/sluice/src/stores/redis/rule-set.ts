@@ -2,6 +2,7 @@ import { newFigures } from '../../decision.ts'
 import type { Rule } from '../../rule.ts'
 import type { RuleSet } from '../store.ts'
 import { escapeName } from './names.ts'
+import type { View } from './view.ts'
 
 /** RedisRules is a rule set that knows which of its rules keep a state in Redis. */
 export interface RedisRules extends RuleSet {
@@ -10,18 +11,43 @@ export interface RedisRules extends RuleSet {
   readonly places: readonly number[]
   /** What the names of the states end with. */
   readonly endings: readonly string[]
+  /** Where the states of a key are read into; the next key's go there, too. */
+  readonly view: View
 }
 
 export function redisRules(rules: readonly Rule[]): RedisRules {
   const places = rules.flatMap((rule, i) => (rule.algorithm.cells(rule) > 0 ? [i] : []))
   const stateful = places.map((i) => rules[i])
+  const figures = newFigures(rules.length)
+  figures.remaining.fill(Number.POSITIVE_INFINITY)
   return {
     rules: [...rules],
     capacity: Math.min(...rules.map((rule) => rule.capacity)),
     delays: rules.some((rule) => rule.algorithm.delays),
-    figures: newFigures(rules.length),
+    figures,
     stateful,
     places,
     endings: stateful.map((rule) => escapeName(rule.name)),
+    view: { states: stateful.map(() => new Float64Array(3)), blockUs: 0 },
   }
+}
+
+/** setJson is a set as the script takes it, with the numbers of its rules' figures. */
+export function setJson({ stateful }: RedisRules, ids: readonly string[]): string {
+  return JSON.stringify(
+    stateful.map((rule, i) => ({
+      algorithm: rule.algorithm.name,
+      id: ids[i],
+      cells: rule.algorithm.grows ? 0 : rule.algorithm.cells(rule),
+      limit: rule.limit,
+      per: rule.perUs,
+      capacity: rule.capacity,
+      aligned: Number(rule.aligned),
+      gap: rule.gapUs,
+      rest: rule.gapRest,
+      parts: rule.gapParts,
+      full: rule.fullUs,
+      full_rest: rule.fullRest,
+    })),
+  )
 }

@@ -9,10 +9,9 @@ export const CLOCK_LINE = "local time = redis.call('TIME') local now = time[1] *
  * each call follows from that, and the caller works it out with the algorithms' own arithmetic.
  * Where the deadline has passed nothing is done, and the instant is the whole answer.
  *
- * ARGV: the deadline, or 0; how many sets of rules; for each how many rules; for each of these the
- * figures of `ruleWords`. Then for each key its calls: a number is a check of that cost by the first
- * set; else `set@` and for each call a letter, an amount, `x` and a second number. KEYS: for each key
- * the name of its block, and of each of its rules' states.
+ * ARGV: the deadline, or 0; the sets of rules that are used, as JSON. Then for each key its calls: a
+ * number is a check of that cost by the first set; else `set@` and for each call a letter, an amount,
+ * `x` and a second number. KEYS: for each key the name of its block, and of each of its rules' states.
  *
  * A state is the number of its figures, and its cells in decimal. A single cell is followed by the
  * number instead, in three digits, so that Redis keeps it as an integer. If one state of a key has
@@ -22,36 +21,21 @@ const decide = `
 local deadline = tonumber(ARGV[1])
 if deadline > 0 and now > deadline then return { now } end
 
-local at = 2
-local sets = {}
-for i = 1, tonumber(ARGV[2]) do
-  local set = {}
-  at = at + 1
-  for j = 1, tonumber(ARGV[at]) do
-    set[j] = {
-      twin = twins[ARGV[at + 1]], id = ARGV[at + 2], limit = tonumber(ARGV[at + 3]),
-      per = tonumber(ARGV[at + 4]), capacity = tonumber(ARGV[at + 5]),
-      aligned = tonumber(ARGV[at + 6]), gap = tonumber(ARGV[at + 7]),
-      rest = tonumber(ARGV[at + 8]), parts = tonumber(ARGV[at + 9]),
-      full = tonumber(ARGV[at + 10]), full_rest = tonumber(ARGV[at + 11]),
-      cells = tonumber(ARGV[at + 12]),
-    }
-    at = at + 12
-  end
-  sets[i] = set
-end
+local sets = cjson.decode(ARGV[2])
+local find, sub, match, gmatch = string.find, string.sub, string.match, string.gmatch
+local format, ceil, call = string.format, math.ceil, redis.call
 
 local function read(value, rule)
   local cells, count = {}, 0
-  if value and string.find(value, ' ', 1, true) then
-    if string.match(value, '^%d+') ~= rule.id then return nil end
-    for cell in string.gmatch(value, ' (%d+)') do
+  if value and find(value, ' ', 1, true) then
+    if match(value, '^%d+') ~= rule.id then return nil end
+    for cell in gmatch(value, ' (%d+)') do
       count = count + 1
       cells[count] = tonumber(cell)
     end
   elseif value then
-    if string.sub(value, -3) ~= rule.id then return nil end
-    cells[1] = tonumber(string.sub(value, 1, -4)) or 0
+    if sub(value, -3) ~= rule.id then return nil end
+    cells[1] = tonumber(sub(value, 1, -4)) or 0
     count = 1
   end
   for i = count + 1, rule.cells do cells[i] = 0 end
@@ -59,50 +43,50 @@ local function read(value, rule)
 end
 
 local function save(key, value, cells, rule)
-  local fresh = rule.twin.fresh(cells, rule)
+  local fresh = twins[rule.algorithm].fresh(cells, rule)
   if fresh <= now then
-    if value then redis.call('DEL', key) end
+    if value then call('DEL', key) end
     return
   end
   local count, text = #cells, nil
   while count > 1 and cells[count] == 0 do count = count - 1 end
   if count == 1 and #rule.id == 3 then
-    text = string.format('%.0f%s', cells[1], rule.id)
+    text = format('%d%s', cells[1], rule.id)
   else
     local parts = { rule.id }
-    for i = 1, count do parts[i + 1] = string.format('%.0f', cells[i]) end
+    for i = 1, count do parts[i + 1] = format('%d', cells[i]) end
     text = table.concat(parts, ' ')
   end
-  redis.call('SET', key, text, 'PXAT', math.ceil(fresh / 1000))
+  call('SET', key, text, 'PXAT', format('%d', ceil(fresh / 1000)))
 end
 
 local set, states
 local function passes(cost)
   for i = 1, #set do
     local rule = set[i]
-    if cost > rule.capacity or rule.twin.wait(states[i], rule, cost, now) > 0 then return false end
+    if cost > rule.capacity or twins[rule.algorithm].wait(states[i], rule, cost, now) > 0 then return false end
   end
   return true
 end
 local function spend(cost)
   if cost == 0 then return end
-  for i = 1, #set do set[i].twin.spend(states[i], set[i], cost, now) end
+  for i = 1, #set do twins[set[i].algorithm].spend(states[i], set[i], cost, now) end
 end
 local function refund(cost)
   for i = 1, #set do
-    local give_back = set[i].twin.refund
+    local give_back = twins[set[i].algorithm].refund
     if give_back then give_back(states[i], set[i], cost, now) end
   end
 end
 
-local values = redis.call('MGET', unpack(KEYS))
+local values = call('MGET', unpack(KEYS))
 local k = 1
-for a = at + 1, #ARGV do
+for a = 3, #ARGV do
   local word = ARGV[a]
   local cost = tonumber(word)
   set = sets[1]
   if not cost then
-    local which, calls = string.match(word, '^(%d+)@(.*)$')
+    local which, calls = match(word, '^(%d+)@(.*)$')
     set, word = sets[tonumber(which)], calls
   end
   local count, is_known = #set, true
@@ -120,16 +104,16 @@ for a = at + 1, #ARGV do
       changed = cost > 0
     end
   else
-    for verb, amount, second in string.gmatch(word, '(%a)(%d+)x(%d+)') do
+    for verb, amount, second in gmatch(word, '(%a)(%d+)x(%d+)') do
       local units, more = tonumber(amount), tonumber(second)
       if verb == 'b' then
         block = now + units
-        redis.call('SET', KEYS[k], block, 'PXAT', math.ceil(block / 1000))
+        call('SET', KEYS[k], block, 'PXAT', ceil(block / 1000))
       elseif verb == 'u' then
         block = 0
-        redis.call('DEL', KEYS[k])
+        call('DEL', KEYS[k])
       elseif verb == 'x' then
-        redis.call('DEL', unpack(KEYS, k, k + count))
+        call('DEL', unpack(KEYS, k, k + count))
       elseif not is_known or verb == 'p' then
         -- Nothing to write.
       elseif verb == 'c' then

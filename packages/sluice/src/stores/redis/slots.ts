@@ -1,3 +1,5 @@
+import { escapeName } from './names.ts'
+
 const SLOTS = 16_384
 const POLYNOMIAL = 0x1021
 
@@ -10,9 +12,11 @@ const table = Uint16Array.from({ length: 256 }, (_, byte) => {
 
 const encoder = new TextEncoder()
 
-/** slotOf is the slot of a hash tag in a Redis Cluster. */
-export function slotOf(tag: string): number {
+/** slotOf is the slot of a key's states in a Redis Cluster: what is in braces decides. */
+export function slotOf(key: string): number {
   let crc = 0
-  for (const byte of encoder.encode(tag)) crc = (crc << 8) ^ table[((crc >> 8) ^ byte) & 0xff]
-  return (crc & 0xffff) % SLOTS
+  for (const byte of encoder.encode(escapeName(key))) {
+    crc = ((crc << 8) ^ table[(crc >> 8) ^ byte]) & 0xffff
+  }
+  return crc % SLOTS
 }

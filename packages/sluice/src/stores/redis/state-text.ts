@@ -3,35 +3,49 @@ import type { Rule } from '../../rule.ts'
 /** Cells of a list before its entries: where the oldest is, how many there are, their units. */
 const LIST_HEAD = 3
 
-/** StoredState is a state as it stands in Redis: the number of its figures, and its cells. */
-export interface StoredState {
-  readonly id: string
-  readonly cells: Float64Array
-}
-
-/** decodeState reads a state as the script wrote it; what is no state is fresh. */
-export function decodeState(value: string | null, rule: Rule): StoredState {
-  if (value === null) return { id: '', cells: cellsOf([], rule) }
-  if (!value.includes(' ')) {
-    const cell = Number(value.slice(0, -3))
-    if (Number.isSafeInteger(cell)) return { id: value.slice(-3), cells: cellsOf([cell], rule) }
+/**
+ * readState reads a state as the script wrote it into `cells`, or into a larger array if these are
+ * too few, and gives the array. What is no state is fresh.
+ */
+export function readState(text: string | null, rule: Rule, cells: Float64Array): Float64Array {
+  if (text === null) return fill(cells, [], rule)
+  const gap = text.indexOf(' ')
+  if (gap >= 0) {
+    const numbers = text
+      .slice(gap + 1)
+      .split(' ')
+      .map(Number)
+    return fill(cells, numbers.every(Number.isSafeInteger) ? numbers : [], rule)
   }
-  const [id, ...cells] = value.split(' ')
-  return { id, cells: cellsOf(/^[\d ]+$/.test(value) ? cells.map(Number) : [], rule) }
+  const cell = Number(text.slice(0, -3))
+  return fill(cells, Number.isSafeInteger(cell) ? [cell] : [], rule)
 }
 
-/** encodeState writes a state for the script. */
-export function encodeState(id: string, cells: Float64Array, rule: Rule): string {
+/** isOf tells whether a state was written for the figures of this number. */
+export function isOf(id: string, text: string): boolean {
+  return id === idOf(text)
+}
+
+/** idOf is the number of the figures that a state was written for. */
+export function idOf(text: string): string {
+  const gap = text.indexOf(' ')
+  return gap >= 0 ? text.slice(0, gap) : text.slice(-3)
+}
+
+/** writeState writes a state for the script. */
+export function writeState(id: string, cells: Float64Array, rule: Rule): string {
   const numbers = rule.algorithm.grows ? entriesOf(cells) : [...cells]
   return [id, ...numbers].join(' ')
 }
 
-function cellsOf(numbers: readonly number[], rule: Rule): Float64Array {
+function fill(cells: Float64Array, numbers: readonly number[], rule: Rule): Float64Array {
   if (rule.algorithm.grows) return listOf(numbers)
   // A rule of other figures may have had more cells, or fewer.
-  const cells = new Float64Array(Math.max(rule.algorithm.cells(rule), numbers.length, 3))
-  cells.set(numbers)
-  return cells
+  const count = Math.max(rule.algorithm.cells(rule), numbers.length)
+  const own = cells.length < count ? new Float64Array(count) : cells
+  own.fill(0)
+  for (let i = 0; i < numbers.length; i += 1) own[i] = numbers[i]
+  return own
 }
 
 function entriesOf(list: Float64Array): number[] {

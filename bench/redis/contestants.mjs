@@ -1,0 +1,103 @@
+// @ts-check
+/**
+ * The limiters that are compared on Redis, each set up as its documentation says, all on one ioredis
+ * client.
+ *
+ * @typedef {{ limit: number, perMs: number }} Limit
+ * @typedef {(key: string) => Promise<boolean>} Allow whether the key may go ahead
+ * @typedef {object} Contestant
+ * @property {string} label
+ * @property {string} [package]
+ * @property {(client: import('ioredis').Redis, limit: Limit) => Promise<Allow>} make
+ */
+
+/** @type {Record<string, Contestant>} */
+export const contestants = {
+  sluice: {
+    label: 'Sluice',
+    make: (client, limit) => sluice(client, limit, {}),
+  },
+  'sluice-deny-cache': {
+    label: 'Sluice, deny cache',
+    make: (client, limit) => sluice(client, limit, { denyCache: { maxKeys: 100_000 } }),
+  },
+  'sluice-lease': {
+    label: 'Sluice, lease of 100',
+    make: (client, limit) => sluice(client, limit, { lease: { units: 100 } }),
+  },
+  'rate-limit-redis': {
+    label: 'rate-limit-redis',
+    package: 'rate-limit-redis',
+    async make(client, { limit, perMs }) {
+      const { RedisStore } = await import('rate-limit-redis')
+      const store = new RedisStore({
+        sendCommand: (/** @type {[string, ...string[]]} */ ...args) =>
+          /** @type {any} */ (client.call(...args)),
+      })
+      store.init(/** @type {any} */ ({ windowMs: perMs }))
+      return async (key) => (await store.increment(key)).totalHits <= limit
+    },
+  },
+  'rate-limiter-flexible': {
+    label: 'rate-limiter-flexible',
+    package: 'rate-limiter-flexible',
+    make: (client, limit) => flexible(client, limit, {}),
+  },
+  'rate-limiter-flexible-block': {
+    label: 'rate-limiter-flexible, inMemoryBlockOnConsumed',
+    package: 'rate-limiter-flexible',
+    make: (client, limit) => flexible(client, limit, { inMemoryBlockOnConsumed: limit.limit }),
+  },
+  upstash: {
+    label: '@upstash/ratelimit, token bucket',
+    package: '@upstash/ratelimit',
+    async make(client, { limit, perMs }) {
+      const { Ratelimit } = await import('@upstash/ratelimit')
+      // It speaks HTTP to a service; this is its commands on an ordinary client.
+      const redis = {
+        evalsha: (
+          /** @type {string} */ sha,
+          /** @type {string[]} */ keys,
+          /** @type {any} */ args,
+        ) => client.evalsha(sha, keys.length, ...keys, ...args),
+        eval: (/** @type {string} */ text, /** @type {string[]} */ keys, /** @type {any} */ args) =>
+          client.eval(text, keys.length, ...keys, ...args),
+      }
+      const limiter = new Ratelimit({
+        redis: /** @type {any} */ (redis),
+        limiter: Ratelimit.tokenBucket(limit, `${perMs} ms`, limit),
+        ephemeralCache: false,
+        timeout: 0,
+      })
+      return async (key) => (await limiter.limit(key)).success
+    },
+  },
+}
+
+/** @param {import('ioredis').Redis} client @param {Limit} limit @param {object} options */
+async function sluice(client, { limit, perMs }, options) {
+  const { createLimiter, tokenBucket } = await import('../../packages/sluice/dist/index.js')
+  const { redisStore } = await import('../../packages/sluice/dist/stores/redis/redis.js')
+  const store = redisStore(client, options)
+  const limiter = createLimiter(tokenBucket({ limit, per: perMs }), { store, timeoutMs: 5_000 })
+  return async (/** @type {string} */ key) => (await limiter.check(key)).allowed
+}
+
+/** @param {import('ioredis').Redis} client @param {Limit} limit @param {object} options */
+async function flexible(client, { limit, perMs }, options) {
+  const { RateLimiterRedis } = await import('rate-limiter-flexible')
+  const limiter = new RateLimiterRedis({
+    storeClient: client,
+    points: limit,
+    duration: perMs / 1_000,
+    ...options,
+  })
+  return (/** @type {string} */ key) =>
+    limiter.consume(key).then(
+      () => true,
+      (/** @type {unknown} */ refused) => {
+        if (refused instanceof Error) throw refused
+        return false
+      },
+    )
+}
