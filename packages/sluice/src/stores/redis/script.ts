@@ -20,30 +20,31 @@ export const CLOCK_LINE = "local time = redis.call('TIME') local now = time[1] *
 const decide = `
 local deadline = tonumber(ARGV[1])
 if deadline > 0 and now > deadline then return { now } end
+local call, find, sub, format, ceil = redis.call, string.find, string.sub, string.format, math.ceil
 
 local sets = cjson.decode(ARGV[2])
-local find, sub, match, gmatch = string.find, string.sub, string.match, string.gmatch
-local format, ceil, call = string.format, math.ceil, redis.call
+for i = 1, #sets do
+  for _, rule in ipairs(sets[i]) do rule.twin = twins[rule.algorithm] end
+end
 
 local function read(value, rule)
-  local cells, count = {}, 0
-  if value and find(value, ' ', 1, true) then
-    if match(value, '^%d+') ~= rule.id then return nil end
-    for cell in gmatch(value, ' (%d+)') do
-      count = count + 1
-      cells[count] = tonumber(cell)
-    end
-  elseif value then
+  if not value then
+    if rule.cells <= 3 then return rule.cells > 0 and { 0, 0, 0 } or {} end
+  elseif not find(value, ' ', 1, true) then
     if sub(value, -3) ~= rule.id then return nil end
-    cells[1] = tonumber(sub(value, 1, -4)) or 0
-    count = 1
+    if rule.cells <= 3 then return { tonumber(sub(value, 1, -4)) or 0, 0, 0 } end
+    value = sub(value, -3) .. ' ' .. sub(value, 1, -4)
+  elseif string.match(value, '^%d+') ~= rule.id then
+    return nil
   end
-  for i = count + 1, rule.cells do cells[i] = 0 end
+  local cells = {}
+  for cell in string.gmatch(value or '', ' (%d+)') do cells[#cells + 1] = tonumber(cell) end
+  for i = #cells + 1, rule.cells do cells[i] = 0 end
   return cells
 end
 
 local function save(key, value, cells, rule)
-  local fresh = twins[rule.algorithm].fresh(cells, rule)
+  local fresh = rule.twin.fresh(cells, rule)
   if fresh <= now then
     if value then call('DEL', key) end
     return
@@ -60,23 +61,62 @@ local function save(key, value, cells, rule)
   call('SET', key, text, 'PXAT', format('%d', ceil(fresh / 1000)))
 end
 
-local set, states
-local function passes(cost)
+local function passes(set, states, cost)
   for i = 1, #set do
     local rule = set[i]
-    if cost > rule.capacity or twins[rule.algorithm].wait(states[i], rule, cost, now) > 0 then return false end
+    if cost > rule.capacity or rule.twin.wait(states[i], rule, cost, now) > 0 then return false end
   end
   return true
 end
-local function spend(cost)
+
+local function spend(set, states, cost)
   if cost == 0 then return end
-  for i = 1, #set do twins[set[i].algorithm].spend(states[i], set[i], cost, now) end
+  for i = 1, #set do set[i].twin.spend(states[i], set[i], cost, now) end
 end
-local function refund(cost)
+
+local function refund(set, states, cost)
   for i = 1, #set do
-    local give_back = twins[set[i].algorithm].refund
+    local give_back = set[i].twin.refund
     if give_back then give_back(states[i], set[i], cost, now) end
   end
+end
+
+-- Makes the calls about one key, whose block is KEYS[k], and says whether its states have changed.
+local function make(word, set, states, block, k)
+  local changed = false
+  for verb, amount, second in string.gmatch(word, '(%a)(%d+)x(%d+)') do
+    local units, more = tonumber(amount), tonumber(second)
+    if verb == 'b' then
+      block = now + units
+      call('SET', KEYS[k], format('%d', block), 'PXAT', format('%d', ceil(block / 1000)))
+    elseif verb == 'u' then
+      block = 0
+      call('DEL', KEYS[k])
+    elseif verb == 'x' then
+      call('DEL', unpack(KEYS, k, k + #set))
+    elseif not states or verb == 'p' then
+      -- Nothing to write.
+    elseif verb == 'c' then
+      for _ = 1, more do
+        if block > now or not passes(set, states, units) then break end
+        spend(set, states, units)
+        changed = true
+      end
+    elseif verb == 'l' then
+      while more > 0 and not passes(set, states, units + 2 * more) do more = math.floor(more / 2) end
+      if block <= now and passes(set, states, units) then
+        spend(set, states, units + more)
+        changed = true
+      end
+    elseif verb == 'd' then
+      spend(set, states, units)
+      changed = true
+    elseif verb == 'r' then
+      if more == 0 or now < more then refund(set, states, units) end
+      changed = true
+    end
+  end
+  return changed
 end
 
 local values = call('MGET', unpack(KEYS))
@@ -84,58 +124,27 @@ local k = 1
 for a = 3, #ARGV do
   local word = ARGV[a]
   local cost = tonumber(word)
-  set = sets[1]
+  local set = sets[1]
   if not cost then
-    local which, calls = match(word, '^(%d+)@(.*)$')
+    local which, calls = string.match(word, '^(%d+)@(.*)$')
     set, word = sets[tonumber(which)], calls
   end
-  local count, is_known = #set, true
-  states = {}
+  local count, states = #set, {}
   for i = 1, count do
     local cells = read(values[k + i], set[i])
+    if not cells then
+      states = nil
+      break
+    end
     states[i] = cells
-    is_known = is_known and cells
   end
-  local block = tonumber(values[k] or 0) or 0
+  local block = values[k] and tonumber(values[k]) or 0
   local changed = false
-  if cost then
-    if is_known and block <= now and passes(cost) then
-      spend(cost)
-      changed = cost > 0
-    end
-  else
-    for verb, amount, second in gmatch(word, '(%a)(%d+)x(%d+)') do
-      local units, more = tonumber(amount), tonumber(second)
-      if verb == 'b' then
-        block = now + units
-        call('SET', KEYS[k], block, 'PXAT', ceil(block / 1000))
-      elseif verb == 'u' then
-        block = 0
-        call('DEL', KEYS[k])
-      elseif verb == 'x' then
-        call('DEL', unpack(KEYS, k, k + count))
-      elseif not is_known or verb == 'p' then
-        -- Nothing to write.
-      elseif verb == 'c' then
-        for _ = 1, more do
-          if block > now or not passes(units) then break end
-          spend(units)
-          changed = true
-        end
-      elseif verb == 'l' then
-        while more > 0 and not passes(units + 2 * more) do more = math.floor(more / 2) end
-        if block <= now and passes(units) then
-          spend(units + more)
-          changed = true
-        end
-      elseif verb == 'd' then
-        spend(units)
-        changed = true
-      elseif verb == 'r' then
-        if more == 0 or now < more then refund(units) end
-        changed = true
-      end
-    end
+  if not cost then
+    changed = make(word, set, states, block, k)
+  elseif states and block <= now and passes(set, states, cost) then
+    spend(set, states, cost)
+    changed = cost > 0
   end
   if changed then
     for i = 1, count do save(KEYS[k + i], values[k + i], states[i], set[i]) end
