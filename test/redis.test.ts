@@ -1,12 +1,13 @@
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { createLimiter, type Decision, defineAlgorithm, defineRule, tokenBucket } from 'sluice'
-import { manualClock, storeSuite } from 'sluice/testing'
+import { redisStore } from 'sluice/redis'
+import { storeSuite } from 'sluice/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RedisClient } from '../packages/sluice/src/stores/redis/client.ts'
-import { openRedis, redisStore } from '../packages/sluice/src/stores/redis/redis.ts'
 import { CLOCK_LINE, decideScript } from '../packages/sluice/src/stores/redis/script.ts'
 import { type RedisServer, startRedis } from './redis/server.ts'
+import { timedStore } from './redis/timed.ts'
 
 const steps = Number(process.env.SLUICE_STEPS ?? 2_000)
 let server: RedisServer
@@ -21,33 +22,13 @@ afterAll(async () => {
   await server.stop()
 })
 
-const TEST_CLOCK_LINE = "local now = tonumber(redis.call('GET', 'test-clock'))"
-
-/** 2100-01-01: Redis must not take the test's past for expired. Expiry itself is tested apart. */
-const START_US = Date.UTC(2100, 0) * 1_000
-
-let made = 0
-/** A store of its own prefix on the one server, whose clock is the test's. */
-const make = () => {
-  const clock = manualClock(START_US)
-  made += 1
-  const prefix = `test-${made}`
-  const timed = {
-    async call(command: string, args: string[]) {
-      client.set('test-clock', String(clock.nowUs()))
-      return client.call(command, args)
-    },
-  }
-  return { clock, store: openRedis(timed, { prefix }, clock, TEST_CLOCK_LINE) }
-}
-
 describe('redisStore keeps the contract of stores:', () => {
   it('has one line that reads the clock', () => {
     const script = decideScript(new Map())
     expect(script.split(CLOCK_LINE)).toHaveLength(2)
     expect(script.match(/'TIME'/g)).toHaveLength(1)
   })
-  for (const { name, run } of storeSuite(make, { steps, evicts: false })) {
+  for (const { name, run } of storeSuite(() => timedStore(client), { steps, evicts: false })) {
     it(name, run, 60_000 + steps)
   }
 })

@@ -35,8 +35,8 @@ export function createTimeLimit(limitMs: number): TimeLimit {
     const nowMs = performance.now()
     for (const timed of running) {
       if (timed.dueMs > nowMs) break
-      running.delete(timed)
       timed.failed(tooLate(limitMs))
+      running.delete(timed)
     }
     arm()
   }

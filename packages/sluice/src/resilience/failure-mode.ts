@@ -64,12 +64,15 @@ export function createFailureMode(
     })
   }
 
-  function decideAll(questions: readonly Question[]): Promise<Decision[]> {
-    const pass = breaker.enter()
+  async function decideAll(questions: readonly Question[]): Promise<Decision[]> {
+    const known = questions.map(({ set, key, cost, spend }) =>
+      table.decideAtOnce?.(set, key, cost, spend),
+    )
+    const pass = known.includes(undefined) ? breaker.enter() : undefined
     const all: Asked[] = []
-    const decisions = questions.map(({ set, key, cost, spend }) => {
-      const known = table.decideAtOnce?.(set, key, cost, spend)
-      if (known) return known
+    const decisions = questions.map(({ set, key, cost, spend }, i) => {
+      const decision = known[i]
+      if (decision) return decision
       return new Promise<Decision>((resolve) => {
         all.push(new Asked(parts, pass, set, key, cost, spend, resolve))
       })
@@ -187,7 +190,7 @@ class Asked implements TableRequest, Timed {
   }
 
   failed(error: unknown): void {
-    this.parts.limit.stop(this)
+    if (!this.parts.limit.stop(this)) return
     this.parts.breaker.failed(this.pass!, error)
     this.answerInstead()
   }

@@ -16,6 +16,7 @@ export interface Connection {
 /** ioredis, and its Cluster, which has `nodes`. */
 interface IoRedis {
   call(command: string, args: string[]): Promise<unknown>
+  readonly options?: { readonly keyPrefix?: string }
 }
 interface IoRedisCluster extends IoRedis {
   nodes(role: string): IoRedis[]
@@ -75,6 +76,13 @@ function ioRedis(client: IoRedis): Connection {
 }
 
 function ioRedisSend(client: IoRedis): Send {
+  if (client.options?.keyPrefix) {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      'redisStore: a client with `keyPrefix` changes names behind our back, so keys could not be ' +
+        'listed. Use a client without it, and the `prefix` of redisStore.',
+    )
+  }
   return (_key, command, args) => client.call(command, args)
 }
 
@@ -102,7 +110,7 @@ function nodeRedisCluster(cluster: NodeRedisCluster): Connection {
 }
 
 function glide(client: Glide): Connection {
-  const send: Send = (_key, command, args) => client.customCommand([command, ...args])
+  const send: Send = (_key, command, args) => client.customCommand([command, ...args]).catch(named)
   // Only the cluster client can tell slots apart.
   if (!has(client, 'fcallWithRoute')) return single(send)
   return {
@@ -120,6 +128,12 @@ function glide(client: Glide): Connection {
       })
     },
   }
+}
+
+/** glide has a name of its own for the one error that is an answer. */
+function named(error: unknown): never {
+  if (!(error instanceof Error && error.message.includes('NoScriptError'))) throw error
+  throw new Error('NOSCRIPT', { cause: error })
 }
 
 function has(client: unknown, name: string): boolean {

@@ -47,6 +47,9 @@ export interface RedisFigures {
   ruleOf(id: string, like: Rule): Promise<Rule | undefined>
 }
 
+/** How long others wait for a trip that one has made. */
+const PATIENCE_MS = 20
+
 /** Figures as a text, and their number once it is known. */
 interface Numbered {
   readonly text: string
@@ -57,6 +60,7 @@ export function createRedisFigures(send: Send, key: string, time: RedisTime): Re
   const all = new Map<string, Numbered>()
   const ofRule = new WeakMap<Rule, Numbered>()
   let version = 0
+  let learning: { texts: string; sinceMs: number; done: Promise<void> } | undefined
 
   async function ask(wanted: readonly Numbered[]): Promise<void> {
     const sentMs = performance.now()
@@ -78,9 +82,20 @@ export function createRedisFigures(send: Send, key: string, time: RedisTime): Re
     return numbered
   }
 
+  /** Many ask at once at first; a trip that takes too long is not waited for. */
+  function learn(rules: readonly Rule[]): Promise<void> {
+    const wanted = [...new Set(rules.map(numberedOf))]
+    const texts = wanted.map(({ text }) => text).join()
+    const nowMs = performance.now()
+    if (learning?.texts !== texts || nowMs - learning.sinceMs > PATIENCE_MS) {
+      learning = { texts, sinceMs: nowMs, done: ask(wanted) }
+    }
+    return learning.done
+  }
+
   return {
     idOf: (rule) => ofRule.get(rule)?.id,
-    learn: (rules) => ask([...new Set(rules.map(numberedOf))]),
+    learn,
     version: () => version,
     async renew() {
       const known = [...all.values()].filter(({ id }) => id !== undefined)

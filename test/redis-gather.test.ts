@@ -1,0 +1,211 @@
+import { Redis } from 'ioredis'
+import { createLimiter, createPolicy, type Decision, type Rule, tokenBucket } from 'sluice'
+import { createModel, ruleMakers, seededRandom, storeSuite } from 'sluice/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RedisServer, startRedis } from './redis/server.ts'
+import { timedStore, type Wire } from './redis/timed.ts'
+
+let server: RedisServer
+let client: Redis
+
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis(server.port, '127.0.0.1')
+}, 120_000)
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+/** Counts the trips of scripts, and holds them back until they are let go. */
+function createGate() {
+  const trips: string[][] = []
+  let held: (() => void)[] | undefined
+  const wire: Wire = async (send, command, args) => {
+    if (command === 'EVALSHA') {
+      trips.push(args)
+      if (held) await new Promise<void>((resolve) => held?.push(resolve))
+    }
+    return send(command, args)
+  }
+  return {
+    trips,
+    wire,
+    hold() {
+      held = []
+    },
+    letGo() {
+      for (const go of held ?? []) go()
+      held = undefined
+    },
+  }
+}
+
+const options = { timeoutMs: 20_000 }
+const rule = tokenBucket({ limit: 10, per: '10s' })
+
+describe('calls on their way to Redis', () => {
+  it('go at once when none is under way, and together while one is, 128 at a time', async () => {
+    const { wire, trips, hold, letGo } = createGate()
+    const { store } = timedStore(client, wire)
+    const limiter = createLimiter(rule, { store, ...options })
+    await limiter.check('warm')
+    trips.length = 0
+    hold()
+    const all = [limiter.check('first')]
+    await expect.poll(() => trips.length).toBe(1)
+    for (let i = 0; i < 100; i += 1) all.push(limiter.check(`key ${i}`))
+    expect(trips).toHaveLength(1)
+    for (let i = 100; i < 200; i += 1) all.push(limiter.check(`key ${i}`))
+    expect(trips).toHaveLength(2)
+    letGo()
+    const decisions = await Promise.all(all)
+    expect(trips).toHaveLength(3)
+    expect(decisions.every(({ remaining }) => remaining === 9)).toBe(true)
+  })
+
+  it('name a key once, and are still decided one by one', async () => {
+    const { wire, trips, hold, letGo } = createGate()
+    const { store } = timedStore(client, wire)
+    const limiter = createLimiter(rule, { store, ...options })
+    await limiter.check('other')
+    trips.length = 0
+    hold()
+    const first = limiter.check('first')
+    await expect.poll(() => trips.length).toBe(1)
+    const hot = [3, 3, 3, 2, 1, 1].map((cost) => limiter.check('hot', cost))
+    const peek = limiter.peek('hot')
+    await limiter.check('hot', -1).catch(() => {})
+    letGo()
+    await first
+    const answers = await Promise.all(hot)
+    expect(answers.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
+      [true, 7],
+      [true, 4],
+      [true, 1],
+      [false, 1],
+      [true, 0],
+      [false, 0],
+    ])
+    expect((await peek).remaining).toBe(0)
+    expect(trips).toHaveLength(2)
+    expect(trips[1].filter((word) => word.includes('{hot}'))).toHaveLength(2)
+  })
+
+  it('make one trip of a whole checkMany, or one for each 128', async () => {
+    const { wire, trips } = createGate()
+    const { store } = timedStore(client, wire)
+    const limiter = createLimiter(rule, { store, ...options })
+    await limiter.check('warm')
+    trips.length = 0
+    await limiter.checkMany(Array.from({ length: 128 }, (_, i) => ({ key: `key ${i}` })))
+    expect(trips).toHaveLength(1)
+    await limiter.checkMany(Array.from({ length: 300 }, (_, i) => ({ key: `key ${i}` })))
+    expect(trips).toHaveLength(4)
+  })
+
+  it('that came too late for their deadline spend nothing, and are made again in time', async () => {
+    const { wire, trips } = createGate()
+    const { store, clock } = timedStore(client, wire)
+    const limiter = createLimiter(rule, { store, ...options })
+    await limiter.check('alice')
+    trips.length = 0
+    // Redis's clock is set forward by an hour: a deadline by the old one has passed.
+    clock.advance(3_600_000)
+    expect(await limiter.check('alice', 4)).toMatchObject({ remaining: 6, source: 'store' })
+    expect(trips).toHaveLength(2)
+    expect((await limiter.peek('alice')).remaining).toBe(6)
+  })
+
+  const seed = Math.floor(Math.random() * 2 ** 32)
+  it(`of all kinds, gathered, equal the model (seed ${seed})`, async () => {
+    const random = seededRandom(seed)
+    for (let round = 0; round < 12; round += 1) await playBursts(random, 25)
+  })
+})
+
+const keys = ['a', 'b', 'c']
+
+/** Plays bursts of calls that go together, on rules drawn at random, against the model. */
+async function playBursts(random: ReturnType<typeof seededRandom>, bursts: number) {
+  const names = Object.keys(ruleMakers)
+  const some = [random.pick(names), ...(random.below(2) ? [random.pick(names)] : [])]
+  const draw = () => [...new Set(some)].map((name) => ruleMakers[name](random, name))
+  const tiers: Rule[][] = [draw(), draw()]
+  const { store, clock } = timedStore(client)
+  const policy = createPolicy({ tiers: { a: tiers[0], b: tiers[1] }, defaultTier: 'a' })
+  const limiter = createLimiter(policy, { store, ...options })
+  const model = createModel()
+  await limiter.check('warm')
+  for (let burst = 0; burst < bursts; burst += 1) {
+    const nowUs = clock.nowUs()
+    const answers: [Promise<Decision>, Decision][] = []
+    const others: Promise<void>[] = []
+    // Calls under other rules than the last have no order among them, so all of a burst have one.
+    const [tier, rules] = random.below(4) ? ['a', tiers[0]] : ['b', tiers[1]]
+    const capacity = Math.min(...rules.map((each) => each.capacity))
+    for (const key of keys) {
+      const expected = model.decide(key, rules, 1, nowUs, true)
+      expect(await limiter.check(key, 1, { tier })).toEqual(expected)
+    }
+    for (let i = 0; i < 40; i += 1) {
+      const key = random.pick(keys)
+      const cost = Math.min(capacity, random.pick([1, 1, 1, 0, 2, 3, 7, capacity]))
+      const verb = random.pick(['check', 'check', 'check', 'check', 'peek', 'charge', 'refund'])
+      if (verb === 'check' || verb === 'peek') {
+        const expected = model.decide(key, rules, cost, nowUs, verb === 'check')
+        answers.push([limiter[verb](key, cost, { tier }), expected])
+      } else if (verb === 'charge' || verb === 'refund') {
+        model[verb](key, rules, cost, nowUs)
+        others.push(limiter[verb](key, cost, { tier }))
+      }
+    }
+    for (const [answer, expected] of answers) expect(await answer).toEqual(expected)
+    await Promise.all(others)
+    clock.advance(random.pick([0, 0.001, 1, 20, 1_000, 60_000]))
+  }
+}
+
+/** Bugs that others have had, put into the script. */
+const bugs: [string, string, string][] = [
+  ['a refusal is charged', 'and passes(set, states, cost) then', 'then'],
+  ['nothing is written', "call('SET', key, text", "call('ECHO', text) return call('PING')--"],
+  ['digits are lost', "format('%d%s', cells[1], rule.id)", '(cells[1] .. rule.id)'],
+  ['blocks are not looked at', 'local block = values[k]', 'local block = nil'],
+  ['cost is ignored', 'local cost = tonumber(word)', 'local cost = tonumber(word) and 1'],
+  ['time moves units', 'local sum = (s[1] > now and s[1] or now)', 'local sum = s[1]'],
+]
+
+describe('the suite, on a script with a bug:', () => {
+  for (const [bug, good, bad] of bugs) {
+    it(`notices that ${bug}`, async () => {
+      let patched = 0
+      const wire: Wire = (send, command, args) => {
+        if (command === 'EVALSHA') return Promise.reject(new Error('NOSCRIPT'))
+        const [text, ...rest] = args
+        if (text.includes(good)) patched += 1
+        return send(command, [text.replaceAll(good, bad), ...rest])
+      }
+      const complaints = await complaintsOf(wire)
+      expect(patched).toBeGreaterThan(0)
+      expect(complaints).not.toEqual([])
+    })
+  }
+
+  it('has nothing to say against the script as it is, sent the same way', async () => {
+    const wire: Wire = (send, command, args) =>
+      command === 'EVALSHA' ? Promise.reject(new Error('NOSCRIPT')) : send(command, args)
+    expect(await complaintsOf(wire)).toEqual([])
+  })
+})
+
+async function complaintsOf(wire: Wire): Promise<string[]> {
+  const cases = storeSuite(() => timedStore(client, wire), { steps: 250, evicts: false, seed: 7 })
+  const complaints: string[] = []
+  for (const { name, run } of cases.filter(({ name }) =>
+    /token-bucket|gcra|block|cost/.test(name),
+  )) {
+    await run().catch((error) => complaints.push(`${name}: ${error}`))
+  }
+  return complaints
+}

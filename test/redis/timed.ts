@@ -1,0 +1,33 @@
+import type { Redis } from 'ioredis'
+import { type ManualClock, manualClock } from 'sluice/testing'
+import { openRedis } from '../../packages/sluice/src/stores/redis/redis.ts'
+
+const TEST_CLOCK_LINE = "local now = tonumber(redis.call('GET', 'test-clock'))"
+
+/** 2100-01-01: Redis must not take the test's past for expired. Expiry itself is tested apart. */
+const START_US = Date.UTC(2100, 0) * 1_000
+
+let made = 0
+
+/** Wire is what stands between a store and its client: it may count, or change what is sent. */
+export type Wire = (
+  send: (command: string, args: string[]) => Promise<unknown>,
+  command: string,
+  args: string[],
+) => Promise<unknown>
+
+/** timedStore is a store with a prefix of its own, whose scripts read the time of a manual clock. */
+export function timedStore(
+  client: Redis,
+  wire: Wire = (send, command, args) => send(command, args),
+) {
+  const clock: ManualClock = manualClock(START_US)
+  made += 1
+  const send = (command: string, args: string[]) => {
+    client.set('test-clock', String(clock.nowUs()))
+    return client.call(command, args)
+  }
+  const timed = { call: (command: string, args: string[]) => wire(send, command, args) }
+  const store = openRedis(timed, { prefix: `test-${made}` }, clock, TEST_CLOCK_LINE)
+  return { clock, store, prefix: `test-${made}` }
+}
