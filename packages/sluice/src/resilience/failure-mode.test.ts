@@ -1,0 +1,198 @@
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { tokenBucket } from '../algorithms/token-bucket.ts'
+import { systemClock } from '../clock.ts'
+import { decisionOf, newFigures } from '../decision.ts'
+import { SluiceError } from '../errors.ts'
+import { createLimiter } from '../limiter.ts'
+import type { AsyncStore, AsyncTable, TableRequest } from '../stores/store.ts'
+import type { FailureOptions } from '../verbs.ts'
+
+/** A store that answers, fails or says nothing, as it is told. */
+function createShaky() {
+  let mood: 'well' | 'failing' | 'silent' = 'well'
+  const asked: TableRequest[] = []
+  const act = async () => {
+    if (mood === 'silent') await new Promise(() => {})
+    if (mood === 'failing') throw new Error('connection refused')
+  }
+  const table: AsyncTable = {
+    use: (rules) => ({
+      rules,
+      capacity: Math.min(...rules.map((rule) => rule.capacity)),
+      delays: false,
+      figures: newFigures(rules.length),
+    }),
+    decide(requests) {
+      for (const request of requests) {
+        asked.push(request)
+        act().then(
+          () => request.decided(decisionOf(request.set.rules, request.set.figures)),
+          (error) => request.failed(error),
+        )
+      }
+    },
+    charge: act,
+    refund: act,
+    block: act,
+    unblock: act,
+    reset: act,
+    clear: act,
+    async *keys() {
+      await act()
+      yield ['alice']
+    },
+  }
+  const store: AsyncStore = { clock: systemClock, openAsync: () => table }
+  return {
+    asked,
+    store,
+    be(next: typeof mood) {
+      mood = next
+    },
+  }
+}
+
+const rule = tokenBucket({ limit: 4, per: '1h' })
+const shaky = (options: FailureOptions = {}) => {
+  const made = createShaky()
+  const limiter = createLimiter(rule, { store: made.store, timeoutMs: 20, ...options })
+  return { ...made, limiter }
+}
+
+afterEach(() => void vi.useRealTimers())
+
+describe('while its store fails, a limiter', () => {
+  it('decides locally, by the same rules, each node its share', async () => {
+    const { limiter, be } = shaky({ fleetSize: 2 })
+    be('failing')
+    const all = []
+    for (let i = 0; i < 3; i += 1) all.push(await limiter.check('alice'))
+    expect(all.map(({ allowed, source }) => [allowed, source])).toEqual([
+      [true, 'local'],
+      [true, 'local'],
+      [false, 'local'],
+    ])
+    expect(all[0]).toMatchObject({ capacity: 2, remaining: 1 })
+    expect(await limiter.check('bob')).toMatchObject({ allowed: true, remaining: 1 })
+  })
+
+  it('refuses locally what no share could ever admit, and says so every time', async () => {
+    const { limiter, be } = shaky({ fleetSize: 2 })
+    be('failing')
+    const refused = await limiter.check('alice', 3)
+    expect(refused).toMatchObject({ allowed: false, source: 'local', retryAfterMs: 1_000 })
+    expect((await limiter.check('alice', 2)).allowed).toBe(true)
+  })
+
+  it('admits everything if it is to be open, and claims nothing', async () => {
+    const { limiter, be } = shaky({ onStoreFailure: 'open' })
+    be('failing')
+    for (let i = 0; i < 10; i += 1) {
+      expect(await limiter.check('alice')).toMatchObject({
+        allowed: true,
+        source: 'open',
+        remaining: 0,
+        retryAfterMs: 0,
+      })
+    }
+  })
+
+  it('refuses everything if it is to be closed', async () => {
+    const { limiter, be } = shaky({ onStoreFailure: 'closed' })
+    be('failing')
+    expect(await limiter.check('alice')).toMatchObject({ allowed: false, source: 'closed' })
+    expect(await limiter.checkMany([{ key: 'a' }, { key: 'b' }])).toHaveLength(2)
+  })
+
+  it('waits for a silent one no longer than timeoutMs', async () => {
+    const { limiter, be } = shaky({ timeoutMs: 30 })
+    be('silent')
+    const startMs = performance.now()
+    const decisions = await Promise.all([limiter.check('alice'), limiter.peek('alice')])
+    const tookMs = performance.now() - startMs
+    expect(decisions.every(({ source }) => source === 'local')).toBe(true)
+    expect(tookMs).toBeGreaterThanOrEqual(29)
+    expect(tookMs).toBeLessThan(500)
+  })
+
+  it('charges and refunds locally, and rejects what must not be pretended', async () => {
+    const { limiter, be } = shaky()
+    be('failing')
+    await limiter.charge('alice', 3)
+    expect((await limiter.peek('alice')).remaining).toBe(1)
+    await limiter.refund('alice', 2)
+    expect((await limiter.peek('alice')).remaining).toBe(3)
+    const calls = [
+      limiter.block('alice', '1m'),
+      limiter.unblock('alice'),
+      limiter.reset('alice'),
+      limiter.clear(),
+      limiter.size(),
+    ]
+    for (const call of calls) {
+      await expect(call).rejects.toMatchObject({ code: 'SLUICE_STORE_UNAVAILABLE' })
+    }
+    be('silent')
+    await expect(limiter.reset('alice')).rejects.toMatchObject({
+      code: 'SLUICE_STORE_UNAVAILABLE',
+    })
+  })
+
+  it('still knows whom it has blocked itself', async () => {
+    const { limiter, be } = shaky()
+    await limiter.block('alice', '1m')
+    be('failing')
+    expect(await limiter.check('alice')).toMatchObject({ allowed: false, source: 'blocked' })
+  })
+
+  it('asks no more after five failures, but for one call every 100 ms', async () => {
+    const [degraded, recovered] = [vi.fn(), vi.fn()]
+    const { limiter, be, asked } = shaky({ onDegraded: degraded, onRecovered: recovered })
+    vi.useFakeTimers({ toFake: ['performance'] })
+    be('failing')
+    for (let i = 0; i < 20; i += 1) await limiter.check('alice')
+    expect(asked).toHaveLength(5)
+    expect(degraded).toHaveBeenCalledOnce()
+    expect(degraded.mock.calls[0][0]).toBeInstanceOf(SluiceError)
+    expect(degraded.mock.calls[0][0].message).toContain('connection refused')
+    vi.advanceTimersByTime(100)
+    await Promise.all(Array.from({ length: 20 }, () => limiter.check('alice')))
+    expect(asked).toHaveLength(6)
+    be('well')
+    expect((await limiter.check('alice')).source).toBe('local')
+    expect(recovered).not.toHaveBeenCalled()
+    vi.advanceTimersByTime(100)
+    expect((await limiter.check('alice')).source).toBe('store')
+    expect(recovered).toHaveBeenCalledOnce()
+    expect((await limiter.check('alice')).source).toBe('store')
+    expect(asked).toHaveLength(8)
+  })
+
+  it('goes on with what was used locally when the store fails again', async () => {
+    const { limiter, be } = shaky()
+    be('failing')
+    for (let i = 0; i < 4; i += 1) await limiter.check('alice')
+    be('well')
+    expect((await limiter.check('alice')).source).toBe('store')
+    be('failing')
+    expect(await limiter.check('alice')).toMatchObject({ allowed: false, source: 'local' })
+  })
+})
+
+describe('the options of failure', () => {
+  const { store } = createShaky()
+
+  it('must make sense', () => {
+    const make = (options: object) => () => createLimiter(rule, { store, ...options })
+    expect(make({ timeoutMs: 0 })).toThrow(/timeoutMs/)
+    expect(make({ fleetSize: 1.5 })).toThrow(/fleetSize/)
+    expect(make({ onStoreFailure: 'maybe' })).toThrow(/'local', 'open' or 'closed'/)
+    expect(make({ onDegraded: 'x' })).toThrow(/onDegraded/)
+    expect(make({ clock: systemClock })).toThrow(/clock belongs to its store/)
+  })
+
+  it('are refused where no store could fail', () => {
+    const options = { timeoutMs: 50 } as object
+    expect(() => createLimiter(rule, options)).toThrow(/for a store that answers later/)
+  })
+})

@@ -1,0 +1,190 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { Redis } from 'ioredis'
+import { createLimiter, defineAlgorithm, defineRule, type Rule, tokenBucket } from 'sluice'
+import { redisStore } from 'sluice/redis'
+import { storeSuite } from 'sluice/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RedisServer, startRedis } from './redis/server.ts'
+import { timedStore } from './redis/timed.ts'
+
+let server: RedisServer
+let client: Redis
+
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis(server.port, '127.0.0.1')
+}, 120_000)
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+const message = (child: ChildProcess) =>
+  new Promise<unknown>((resolve, reject) => {
+    child.once('message', resolve)
+    child.once('exit', (code) => reject(new Error(`a node ended with ${code}`)))
+  })
+
+/** What nodes admitted, by source and key. */
+type Admitted = Record<string, Record<string, number>>
+
+/** Runs a fleet of processes on the same keys, while `meanwhile` happens again and again. */
+async function runFleet(rule: string, keys: string[], meanwhile?: () => Promise<unknown>) {
+  const nodes = Array.from({ length: 4 }, (_, i) => {
+    const job = { port: server.port, rule, keys, calls: 3_000, clockHours: 5 * i - 7 }
+    return fork(new URL('./redis/node.mjs', import.meta.url), [JSON.stringify(job)], {
+      execArgv: [],
+    })
+  })
+  try {
+    await Promise.all(nodes.map(message))
+    const ended = nodes.map(message)
+    for (const node of nodes) node.send('go')
+    let isOver = false
+    let times = 0
+    const all = Promise.all(ended).finally(() => {
+      isOver = true
+    })
+    while (!isOver && meanwhile) {
+      await meanwhile()
+      times += 1
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    return { admitted: (await all) as Admitted[], times }
+  } finally {
+    for (const node of nodes) node.kill('SIGKILL')
+  }
+}
+
+/** The units admitted for a key, by the store's word. */
+const totalOf = (admitted: Admitted[], key: string) =>
+  admitted.reduce((sum, { store = {} }) => sum + (store[key] ?? 0), 0)
+
+describe('a fleet of processes whose clocks are hours apart', () => {
+  it.each([
+    '500/1h token-bucket',
+    '500/1h fixed-window',
+    '500/1h sliding-window-log',
+    '500/1d sliding-window-counter',
+  ])('admits the limit of each key and not one more: %s', async (rule) => {
+    const keys = ['alice', 'bob', '}{*'].map((key) => `${key} ${rule}`)
+    const { admitted } = await runFleet(rule, keys)
+    expect(admitted.flatMap(Object.keys).every((source) => source === 'store')).toBe(true)
+    // In an hour's 500 units one comes back every 7.2 s: none, or one or two, in this time.
+    for (const key of keys) {
+      expect(totalOf(admitted, key)).toBeGreaterThanOrEqual(500)
+      expect(totalOf(admitted, key)).toBeLessThanOrEqual(rule.includes('bucket') ? 502 : 500)
+    }
+  })
+
+  it('counts every call once while scripts are flushed', async () => {
+    const { admitted, times } = await runFleet('1000/1h fixed-window', ['flushed'], () =>
+      client.script('FLUSH'),
+    )
+    expect(times).toBeGreaterThan(5)
+    expect(totalOf(admitted, 'flushed')).toBe(1_000)
+  })
+
+  it('never admits more while connections are cut, and loses only what was cut off', async () => {
+    const { admitted, times } = await runFleet('2000/1h fixed-window', ['cut'], () =>
+      client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'),
+    )
+    expect(times).toBeGreaterThan(5)
+    const total = totalOf(admitted, 'cut')
+    expect(total).toBeLessThanOrEqual(2_000)
+    expect(total).toBeGreaterThan(1_000)
+  })
+})
+
+describe('on the wire', () => {
+  it('no argument tells Redis the time, but for the deadline', async () => {
+    const monitor = await new Redis(server.port, '127.0.0.1').monitor()
+    const seen: string[][] = []
+    monitor.on('monitor', (_time, args: string[]) => seen.push(args))
+    const limiter = createLimiter(tokenBucket({ limit: 7, per: '1m' }), {
+      store: redisStore(client),
+      name: 'wire',
+    })
+    await limiter.check('alice')
+    await limiter.check('alice', 3)
+    await expect.poll(() => seen.filter(isDecision)).toHaveLength(2)
+    monitor.disconnect()
+    const nowS = Date.now() / 1_000
+    const isTime = (word: string) =>
+      [1, 1e3, 1e6].some((unit) => Math.abs(Number(word) / unit - nowS) < 86_400)
+    for (const [, , count, ...words] of seen.filter(isDecision)) {
+      const [deadline, ...rest] = words.slice(Number(count))
+      expect(rest.filter(isTime)).toEqual([])
+      expect(isTime(deadline)).toBe(true)
+      expect(rest.join(' ')).not.toMatch(/\d{10}/)
+    }
+    expect(seen.filter(([command]) => command === 'TIME').length).toBeGreaterThanOrEqual(2)
+  })
+
+  const isDecision = ([command]: string[]) => /^evalsha$/i.test(command)
+})
+
+describe('an algorithm of the user', () => {
+  const { algorithm } = tokenBucket({ limit: 1, per: '1s' })
+  const lua = `
+    local t = {}
+    function t.wait(s, r, cost, now)
+      return math.max(0, math.max(s[1] - now, 0) + cost * r.gap - r.full)
+    end
+    function t.spend(s, r, cost, now) s[1] = math.max(s[1], now) + cost * r.gap end
+    function t.refund(s, r, cost, now) s[1] = math.max(s[1] - cost * r.gap, now) end
+    function t.fresh(s) return s[1] end
+    return t`
+
+  it('runs on Redis if it brings its twin', async () => {
+    const own = defineAlgorithm({ ...algorithm, name: 'own', lua })
+    const { store, clock } = timedStore(client)
+    const rule = defineRule(own, { limit: 10, per: '10s' })
+    const limiter = createLimiter(rule, { store, timeoutMs: 5_000 })
+    expect((await limiter.check('alice', 9)).remaining).toBe(1)
+    expect((await limiter.check('alice', 2)).retryAfterMs).toBe(1_000)
+    clock.advance(1_000)
+    expect((await limiter.check('alice', 2)).remaining).toBe(0)
+    await limiter.refund('alice', 5)
+    expect((await limiter.peek('alice')).remaining).toBe(5)
+  })
+
+  it('is refused without one, and if the twin is no text', () => {
+    const own = defineAlgorithm({ ...algorithm, name: 'own' })
+    const make = () =>
+      createLimiter(defineRule(own, { limit: 1, per: '1s' }), { store: redisStore(client) })
+    expect(make).toThrow(/no Lua twin/)
+    expect(() => defineAlgorithm({ ...algorithm, lua: 5 as never })).toThrow(/lua must be a text/)
+  })
+
+  it('with a twin that is wrong is noticed by the suite', async () => {
+    const wrong = lua.replace('cost * r.gap - r.full)', 'cost * r.gap - 2 * r.full)')
+    const cases = storeSuite(
+      () => {
+        const { store, clock } = timedStore(client)
+        return {
+          clock,
+          store: {
+            clock,
+            openAsync: (name, lists, timeoutMs) => {
+              const changed = lists.map((rules) => rules.map(brokenBy(wrong)))
+              const table = store.openAsync(name, changed, timeoutMs)
+              return { ...table, use: (rules) => table.use(rules.map(brokenBy(wrong))) }
+            },
+          },
+        }
+      },
+      { steps: 250, evicts: false },
+    )
+    const complaints: string[] = []
+    for (const { name, run } of cases.filter((each) => each.name.startsWith('gcra'))) {
+      await run().catch(() => complaints.push(name))
+    }
+    expect(complaints).not.toEqual([])
+  })
+
+  const brokenBy = (text: string) => (rule: Rule) =>
+    rule.algorithm.name === 'gcra'
+      ? { ...rule, algorithm: defineAlgorithm({ ...rule.algorithm, lua: text }) }
+      : rule
+})

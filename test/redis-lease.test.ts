@@ -1,0 +1,302 @@
+import { Redis } from 'ioredis'
+import {
+  type AsyncLimiter,
+  createLimiter,
+  createPolicy,
+  type Decision,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  type Rule,
+  slidingWindowLog,
+  tokenBucket,
+  unlimited,
+} from 'sluice'
+import { type RedisStoreOptions, redisStore } from 'sluice/redis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RedisServer, startRedis } from './redis/server.ts'
+
+let server: RedisServer
+let client: Redis
+
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis(server.port, '127.0.0.1')
+}, 120_000)
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+
+interface Node {
+  readonly limiter: AsyncLimiter
+  /** Trips of scripts so far. */
+  trips(): number
+}
+
+let names = 0
+/** A name that no other test uses. */
+const newName = () => {
+  names += 1
+  return `test ${names}`
+}
+
+/** A node of a fleet: a limiter with a store of its own. `change` may alter what is sent. */
+function nodeOf(
+  rules: Parameters<typeof createLimiter>[0],
+  options: RedisStoreOptions,
+  name = newName(),
+  change = (text: string) => text,
+): Node {
+  let trips = 0
+  const counting = {
+    call(command: string, args: string[]) {
+      if (command === 'EVALSHA') trips += 1
+      const [text, ...rest] = args
+      return client.call(command, command === 'EVAL' ? [change(text), ...rest] : args)
+    },
+  }
+  const store = redisStore(counting, options)
+  return { limiter: createLimiter(rules, { store, name, timeoutMs: 5_000 }), trips: () => trips }
+}
+
+describe('the deny cache', () => {
+  const ten = tokenBucket({ limit: 10, per: '10s' })
+
+  it('refuses the same key and cost without a trip, and no other', async () => {
+    const { limiter, trips } = nodeOf(ten, { denyCache: true })
+    await limiter.check('alice', 8)
+    const refused = await limiter.check('alice', 5)
+    expect(refused).toMatchObject({ allowed: false, remaining: 2, source: 'store' })
+    const before = trips()
+    const again = await limiter.check('alice', 5)
+    expect(again).toMatchObject({ allowed: false, remaining: 2, source: 'cache' })
+    expect(again.retryAfterMs).toBeLessThanOrEqual(refused.retryAfterMs)
+    expect(again.retryAfterMs).toBeGreaterThan(refused.retryAfterMs - 500)
+    expect(trips()).toBe(before)
+    expect(await limiter.check('alice', 2)).toMatchObject({ allowed: true, source: 'store' })
+    expect((await limiter.check('bob', 5)).source).toBe('store')
+  })
+
+  it('lets a caller in at the instant it was told to come back', async () => {
+    const { limiter } = nodeOf(tokenBucket({ limit: 10, per: '1s' }), { denyCache: true })
+    await limiter.check('alice', 10)
+    const { retryAfterMs } = await limiter.check('alice')
+    expect((await limiter.check('alice')).source).toBe('cache')
+    await pause(Math.ceil(retryAfterMs) + 1)
+    expect(await limiter.check('alice')).toMatchObject({ allowed: true, source: 'store' })
+  })
+
+  it('asks again after maxMs, and sees what others have given back', async () => {
+    const name = newName()
+    const here = nodeOf(ten, { denyCache: { maxMs: 100 } }, name)
+    const there = nodeOf(ten, {}, name)
+    await here.limiter.check('alice', 10)
+    await here.limiter.check('alice')
+    await there.limiter.reset('alice')
+    expect(await here.limiter.check('alice')).toMatchObject({ allowed: false, source: 'cache' })
+    await pause(110)
+    expect(await here.limiter.check('alice')).toMatchObject({ allowed: true, source: 'store' })
+  })
+
+  it.each<[string, (limiter: AsyncLimiter) => Promise<void>]>([
+    ['a refund', (limiter) => limiter.refund('alice', 1)],
+    ['a reset', (limiter) => limiter.reset('alice')],
+    ['a clear', (limiter) => limiter.clear()],
+  ])('forgets a refusal upon %s', async (_, free) => {
+    const { limiter } = nodeOf(ten, { denyCache: true })
+    await limiter.check('alice', 10)
+    await limiter.check('alice')
+    await free(limiter)
+    expect(await limiter.check('alice')).toMatchObject({ allowed: true, source: 'store' })
+  })
+
+  it('remembers a block, which stays one, and forgets it upon unblock', async () => {
+    const { limiter, trips } = nodeOf(ten, { denyCache: true })
+    await limiter.block('alice', '1m')
+    await limiter.check('alice')
+    const before = trips()
+    expect((await limiter.check('alice')).source).toBe('blocked')
+    expect(trips()).toBe(before)
+    await limiter.unblock('alice')
+    expect((await limiter.check('alice')).allowed).toBe(true)
+  })
+
+  it('forgets a refusal when the rules change', async () => {
+    const policy = createPolicy({ tiers: { free: ten }, defaultTier: 'free' })
+    const { limiter } = nodeOf(policy, { denyCache: true })
+    await limiter.check('alice', 10)
+    await limiter.check('alice')
+    policy.setOverride('alice', tokenBucket({ limit: 20, per: '10s' }))
+    expect(await limiter.check('alice')).toMatchObject({ allowed: true, source: 'store' })
+  })
+
+  it('keeps so many keys and no more', async () => {
+    const { limiter } = nodeOf(tokenBucket({ limit: 1, per: '1h' }), { denyCache: { maxKeys: 10 } })
+    const sources: string[] = []
+    for (let i = 0; i < 40; i += 1) {
+      await limiter.check(`key ${i}`)
+      await limiter.check(`key ${i}`)
+    }
+    for (let i = 39; i >= 0; i -= 1) sources.push((await limiter.check(`key ${i}`)).source)
+    const cached = sources.filter((source) => source === 'cache').length
+    expect(cached).toBeGreaterThanOrEqual(1)
+    expect(cached).toBeLessThanOrEqual(10)
+  })
+})
+
+describe('a lease', () => {
+  const hour = tokenBucket({ limit: 1_000, per: '1h' })
+  const lease = { units: 100, leaseMs: 1_000 }
+
+  it('saves trips on a busy key, and admits the limit and not one more', async () => {
+    const { limiter, trips } = nodeOf(hour, { lease })
+    const all: Decision[] = []
+    for (let i = 0; i < 1_200; i += 1) all.push(await limiter.check('alice'))
+    expect(all.filter(({ allowed }) => allowed)).toHaveLength(1_000)
+    const leased = all.filter(({ source }) => source === 'lease')
+    expect(leased.length).toBeGreaterThan(800)
+    expect(leased.every(({ allowed }) => allowed)).toBe(true)
+    expect(trips()).toBeLessThan(400)
+    // One after the other, as an exact limiter would say it.
+    expect(
+      all.slice(0, 900).every(({ remaining }, i) => Math.abs(remaining - (999 - i)) <= 1),
+    ).toBe(true)
+  })
+
+  it('takes nothing ahead for a key that is asked about once', async () => {
+    const name = newName()
+    const { limiter } = nodeOf(hour, { lease }, name)
+    await limiter.check('alice')
+    expect((await nodeOf(hour, {}, name).limiter.peek('alice')).remaining).toBe(999)
+  })
+
+  it('is given back when nobody asks any more, and when the limiter closes', async () => {
+    const name = newName()
+    const { limiter } = nodeOf(hour, { lease }, name)
+    const other = nodeOf(hour, {}, name).limiter
+    const spend = async (count: number) => {
+      for (let i = 0; i < count; i += 1) await limiter.check('alice')
+    }
+    await spend(100)
+    expect((await other.peek('alice')).remaining).toBeLessThan(900)
+    await expect.poll(async () => (await other.peek('alice')).remaining).toBe(900)
+    await spend(100)
+    expect((await other.peek('alice')).remaining).toBeLessThan(800)
+    await limiter.close()
+    expect((await other.peek('alice')).remaining).toBe(800)
+  })
+
+  it('of many nodes together never goes beyond the limit, and strands nothing', async () => {
+    const name = newName()
+    const nodes = Array.from({ length: 5 }, () => nodeOf(hour, { lease }, name).limiter)
+    const all = await Promise.all(
+      nodes.map(async (limiter) => {
+        let admitted = 0
+        for (let i = 0; i < 500; i += 1) {
+          if ((await limiter.check('alice', 1 + (i % 3))).allowed) admitted += 1 + (i % 3)
+        }
+        await limiter.close()
+        return admitted
+      }),
+    )
+    const admitted = all.reduce((sum, each) => sum + each, 0)
+    const { remaining } = await nodeOf(hour, {}, name).limiter.peek('alice')
+    expect(admitted).toBeLessThanOrEqual(1_000)
+    // Some were refused while others still held units; those went back.
+    expect(admitted + remaining).toBe(1_000)
+  })
+
+  it('admits in any interval what the rule admits in leaseMs more', async () => {
+    const rule = gcra({ limit: 400, per: '1s', burst: 50 })
+    const options = { lease: { units: 40, leaseMs: 200 } }
+    const worst = await worstExcess(rule, options, (text) => text)
+    expect(worst).toBeLessThanOrEqual(0)
+  })
+
+  it('that is not debited is noticed by that test', async () => {
+    const rule = gcra({ limit: 400, per: '1s', burst: 50 })
+    const options = { lease: { units: 40, leaseMs: 200 } }
+    const change = (text: string) => text.replace('units + more)\n', 'units)\n')
+    expect(await worstExcess(rule, options, change)).toBeGreaterThan(0)
+  })
+
+  it('ends with its window, and is not given back to the next', async () => {
+    const rule = fixedWindow({ limit: 300, per: 500 })
+    const name = newName()
+    const { limiter } = nodeOf(rule, { lease: { units: 100, leaseMs: 2_000 } }, name)
+    const other = nodeOf(rule, {}, name).limiter
+    for (let i = 0; i < 60; i += 1) await limiter.check('alice')
+    const { resetAfterMs } = await other.peek('alice')
+    await pause(resetAfterMs + 5)
+    await other.check('alice', 200)
+    expect((await limiter.check('alice')).source).toBe('store')
+    await limiter.close()
+    expect((await other.peek('alice')).remaining).toBeLessThanOrEqual(99)
+    expect((await other.peek('alice')).remaining).toBeGreaterThan(90)
+  })
+
+  it('is forgotten upon reset, and answers nobody who is blocked', async () => {
+    const { limiter } = nodeOf(hour, { lease })
+    for (let i = 0; i < 100; i += 1) await limiter.check('alice')
+    await limiter.reset('alice')
+    expect((await limiter.peek('alice')).remaining).toBe(1_000)
+    for (let i = 0; i < 100; i += 1) await limiter.check('alice')
+    await limiter.block('alice', '1m')
+    expect((await limiter.check('alice')).source).toBe('blocked')
+    await limiter.unblock('alice')
+    expect((await limiter.peek('alice')).remaining).toBe(900)
+  })
+
+  it('is for token buckets, GCRA and fixed windows only', () => {
+    const on = (rule: Rule) => () => nodeOf([rule, unlimited()], { lease })
+    expect(on(fixedWindow({ limit: 5, per: '1s' }))).not.toThrow()
+    for (const make of [leakyBucket, slidingWindowLog]) {
+      expect(on(make({ limit: 5, per: '1s' }))).toThrow(/cannot be leased/)
+    }
+  })
+
+  it('takes options that make sense', () => {
+    expect(() => redisStore(client, { lease: { units: 0 } })).toThrow(/lease.units/)
+    expect(() => redisStore(client, { lease: { leaseMs: 5 } as never })).toThrow(/lease.units/)
+    expect(() => redisStore(client, { denyCache: { maxMs: -1 } })).toThrow(/denyCache.maxMs/)
+  })
+})
+
+/**
+ * Three nodes ask as fast as they can for a while. Gives by how many units at most the admitted in
+ * some interval t were more than the rule admits in t + leaseMs.
+ */
+async function worstExcess(
+  rule: Rule,
+  options: RedisStoreOptions & { lease: { leaseMs: number } },
+  change: (text: string) => string,
+): Promise<number> {
+  const name = newName()
+  await client.script('FLUSH')
+  const times: number[] = []
+  const endMs = performance.now() + 1_500
+  const run = async ({ limiter }: Node) => {
+    while (performance.now() < endMs) {
+      const askedMs = performance.now()
+      // When it was admitted is not known to the microsecond: at the earliest when it was asked.
+      if ((await limiter.check('alice')).allowed) times.push(askedMs)
+      if (Math.random() < 0.05) await pause(Math.random() * 30)
+    }
+    await limiter.close()
+  }
+  await Promise.all(Array.from({ length: 3 }, () => run(nodeOf(rule, options, name, change))))
+  times.sort((a, b) => a - b)
+  const perMs = (rule.limit / rule.perUs) * 1_000
+  const slackMs = 20
+  let worst = Number.NEGATIVE_INFINITY
+  for (let i = 0; i < times.length; i += 1) {
+    for (let j = i; j < times.length; j += 1) {
+      const ms = times[j] - times[i] + options.lease.leaseMs + slackMs
+      worst = Math.max(worst, j - i + 1 - (rule.capacity + perMs * ms))
+    }
+  }
+  return worst
+}
