@@ -1,8 +1,16 @@
 import { parseSync } from 'vite'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { documents, readBlocks } from './readme-blocks.ts'
+import { type RedisServer, startRedis } from './redis/server.ts'
 
 const blocks = documents().flatMap(readBlocks)
+
+let redis: RedisServer
+beforeAll(async () => {
+  redis = await startRedis()
+  process.env.REDIS_URL = `redis://127.0.0.1:${redis.port}`
+}, 120_000)
+afterAll(() => redis.stop())
 
 describe('the documents', () => {
   it('begin with a README.md that shows code and what it gives', () =>

@@ -40,7 +40,7 @@ describe('redisStore', () => {
 
   it('lets a state expire when it is fresh, rounded up, and repairs a lost expiry', async () => {
     const limiter = on(client, 'expiry')
-    const state = 'sluice:expiry:{alice}:token-bucket'
+    const state = 'slu:expiry:{alice}:token-bucket'
     await limiter.check('alice', 4)
     const ttl = async () => client.pttl(state)
     expect(await ttl()).toBeGreaterThan(3_900)

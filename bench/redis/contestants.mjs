@@ -1,4 +1,6 @@
 // @ts-check
+import { createHash } from 'node:crypto'
+
 /**
  * The limiters that are compared on Redis, each set up as its documentation says, all on one ioredis
  * client.
@@ -9,6 +11,8 @@
  * @property {string} label
  * @property {string} [package]
  * @property {(client: import('ioredis').Redis, limit: Limit) => Promise<Allow>} make
+ * @property {(client: import('ioredis').Redis, limit: Limit) => Promise<Allow>} [makeSafe] with what
+ *   it offers against failures of Redis
  */
 
 /** @type {Record<string, Contestant>} */
@@ -16,6 +20,7 @@ export const contestants = {
   sluice: {
     label: 'Sluice',
     make: (client, limit) => sluice(client, limit, {}),
+    makeSafe: (client, limit) => sluice(client, limit, {}, 50),
   },
   'sluice-deny-cache': {
     label: 'Sluice, deny cache',
@@ -42,6 +47,11 @@ export const contestants = {
     label: 'rate-limiter-flexible',
     package: 'rate-limiter-flexible',
     make: (client, limit) => flexible(client, limit, {}),
+    async makeSafe(client, limit) {
+      const { RateLimiterMemory } = await import('rate-limiter-flexible')
+      const points = { points: limit.limit, duration: limit.perMs / 1_000 }
+      return flexible(client, limit, { insuranceLimiter: new RateLimiterMemory(points) })
+    },
   },
   'rate-limiter-flexible-block': {
     label: 'rate-limiter-flexible, inMemoryBlockOnConsumed',
@@ -53,18 +63,8 @@ export const contestants = {
     package: '@upstash/ratelimit',
     async make(client, { limit, perMs }) {
       const { Ratelimit } = await import('@upstash/ratelimit')
-      // It speaks HTTP to a service; this is its commands on an ordinary client.
-      const redis = {
-        evalsha: (
-          /** @type {string} */ sha,
-          /** @type {string[]} */ keys,
-          /** @type {any} */ args,
-        ) => client.evalsha(sha, keys.length, ...keys, ...args),
-        eval: (/** @type {string} */ text, /** @type {string[]} */ keys, /** @type {any} */ args) =>
-          client.eval(text, keys.length, ...keys, ...args),
-      }
       const limiter = new Ratelimit({
-        redis: /** @type {any} */ (redis),
+        redis: /** @type {any} */ (upstashShim(client)),
         limiter: Ratelimit.tokenBucket(limit, `${perMs} ms`, limit),
         ephemeralCache: false,
         timeout: 0,
@@ -74,12 +74,46 @@ export const contestants = {
   },
 }
 
-/** @param {import('ioredis').Redis} client @param {Limit} limit @param {object} options */
-async function sluice(client, { limit, perMs }, options) {
+/**
+ * It speaks HTTP to a service; this is its commands on an ordinary client. Its scripts begin with a
+ * flag of that service that Redis does not know, which is left out.
+ * @param {import('ioredis').Redis} client
+ */
+function upstashShim(client) {
+  /** @type {Map<string, string>} */
+  const loaded = new Map()
+  return {
+    async evalsha(
+      /** @type {string} */ sha,
+      /** @type {string[]} */ keys,
+      /** @type {any[]} */ args,
+    ) {
+      const own = loaded.get(sha)
+      if (!own) throw new Error('NOSCRIPT')
+      return client.evalsha(own, keys.length, ...keys, ...args)
+    },
+    async eval(
+      /** @type {string} */ text,
+      /** @type {string[]} */ keys,
+      /** @type {any[]} */ args,
+    ) {
+      const plain = text.replace(/^#!.*/, '')
+      const own = String(await client.script('LOAD', plain))
+      loaded.set(createHash('sha1').update(text).digest('hex'), own)
+      return client.evalsha(own, keys.length, ...keys, ...args)
+    },
+  }
+}
+
+/**
+ * Where speed is measured nobody is to be given up.
+ * @param {import('ioredis').Redis} client @param {Limit} limit @param {object} options
+ */
+async function sluice(client, { limit, perMs }, options, timeoutMs = 5_000) {
   const { createLimiter, tokenBucket } = await import('../../packages/sluice/dist/index.js')
   const { redisStore } = await import('../../packages/sluice/dist/stores/redis/redis.js')
   const store = redisStore(client, options)
-  const limiter = createLimiter(tokenBucket({ limit, per: perMs }), { store, timeoutMs: 5_000 })
+  const limiter = createLimiter(tokenBucket({ limit, per: perMs }), { store, timeoutMs })
   return async (/** @type {string} */ key) => (await limiter.check(key)).allowed
 }
 

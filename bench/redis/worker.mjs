@@ -31,7 +31,11 @@ const keyOf =
     : () => `user:${1e5 + Math.floor(random() * keys)}`
 
 if (workload === 'attack') {
-  for (let i = 0; i < keys * (limit + 1); i += 1) await allow(`user:${1e6 + (i % keys)}`)
+  for (let i = 0; i < keys * (limit + 1); i += 500) {
+    await Promise.all(
+      Array.from({ length: 500 }, (_, j) => allow(`user:${1e6 + ((i + j) % keys)}`)),
+    )
+  }
 }
 await run(Number(ms) / 4)
 const cpuBefore = await cpuUs()

@@ -51,9 +51,10 @@ export const workloads = {
     contestants: ['sluice-lease', 'sluice', 'rate-limit-redis', 'rate-limiter-flexible'],
   },
   attack: {
-    about: '50 calls in flight, 1,000 keys over their limit for 95 % of the calls, the rest new',
+    about:
+      '50 calls in flight; 95 % of them about 20,000 keys that are over their limit, the rest new',
     inFlight: 50,
-    keys: 1_000,
+    keys: 20_000,
     limit: 5,
     contestants: [
       'sluice-deny-cache',

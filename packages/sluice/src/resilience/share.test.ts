@@ -57,7 +57,7 @@ describe('shareOf', () => {
   ])('of all nodes together admits what the rule does, and hardly less: $name', (rule) => {
     const [whole, shared] = [admitted(rule, 100_000), 9 * admitted(shareOf(rule, 9), 100_000)]
     // The sliding counter rounds units up, which weighs more where there are few.
-    expect(shared / whole).toBeGreaterThan(0.93)
+    expect(shared / whole).toBeGreaterThan(0.9)
     // One window more may have begun.
     expect(shared / whole).toBeLessThan(1.01)
   })

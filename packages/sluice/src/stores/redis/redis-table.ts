@@ -1,4 +1,4 @@
-import { decisionOf } from '../../decision.ts'
+import { type Decision, decisionOf, type Source } from '../../decision.ts'
 import type { Rule } from '../../rule.ts'
 import { createTimeLimit } from '../../time-limit.ts'
 import type { AsyncTable, TableRequest } from '../store.ts'
@@ -162,12 +162,8 @@ export function createRedisTable({
       use,
       decideAtOnce(given, key, cost, spend) {
         const set = given as RedisRules
-        if (leases?.take(set, key, cost, spend)) {
-          return { ...decisionOf(set.rules, set.figures), source: 'lease' }
-        }
-        if (!spend || !denied?.recall(set, key, cost)) return undefined
-        const decision = decisionOf(set.rules, set.figures)
-        return decision.source === 'blocked' ? decision : { ...decision, source: 'cache' }
+        if (leases?.take(set, key, cost, spend)) return decisionFrom(set, 'lease')
+        return spend && denied?.recall(set, key, cost) ? decisionFrom(set, 'cache') : undefined
       },
       decide(requests) {
         if (requests.length === 0) return
@@ -293,6 +289,14 @@ class Decide implements Call {
     if (this.more > 0) this.leases?.ended(this.key)
     this.request.failed(error)
   }
+}
+
+/** A decision by the set's figures that was made without a trip. */
+function decisionFrom({ rules, figures }: RedisRules, source: Source): Decision {
+  figures.source = source
+  const decision = decisionOf(rules, figures)
+  figures.source = 'store'
+  return decision
 }
 
 function isOnlyLooking(first: Call): boolean {

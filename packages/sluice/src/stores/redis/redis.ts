@@ -19,7 +19,7 @@ import { leasable, twinOf } from './twins/twins.ts'
 export type { DenyCacheOptions, LeaseOptions, RedisClient }
 
 export interface RedisStoreOptions {
-  /** What all keys begin with. Default `'sluice'`. */
+  /** What all keys begin with. Default `'slu'`: with short names keys take less memory. */
   readonly prefix?: string
   /**
    * Remembers refusals: the same key and cost is refused again without a trip until its retry time,
@@ -45,7 +45,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
 /** openRedis is a `redisStore` whose scripts read the time by a given line. */
 export function openRedis(
   client: RedisClient,
-  { prefix = 'sluice', denyCache: denyOptions, lease: leaseOptions }: RedisStoreOptions,
+  { prefix = 'slu', denyCache: denyOptions, lease: leaseOptions }: RedisStoreOptions,
   clock: Clock,
   clockLine: string,
 ): AsyncStore {
