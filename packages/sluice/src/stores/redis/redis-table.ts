@@ -1,13 +1,14 @@
-import { type Decision, decisionOf, type Source } from '../../decision.ts'
 import type { Rule } from '../../rule.ts'
 import { createTimeLimit } from '../../time-limit.ts'
-import type { AsyncTable, TableRequest } from '../store.ts'
+import type { AsyncTable } from '../store.ts'
 import { type Call, settleCalls, type Trip } from './batch.ts'
 import type { Connection } from './client.ts'
-import { createDenyCache, type DenyCache, type DenyCacheOptions } from './deny-cache.ts'
+import { DecideCall, decisionFrom } from './decide-call.ts'
+import { createDenyCache, type DenyCacheOptions } from './deny-cache.ts'
 import { createLane, type Lane, type LaneParts } from './lane.ts'
-import { createLeases, type LeaseOptions, type Leases } from './leases.ts'
-import { escapeName, escapePattern, unescapeName } from './names.ts'
+import { createLeases, type LeaseOptions } from './leases.ts'
+import { listKeys, removeKeys } from './listing.ts'
+import { escapeName } from './names.ts'
 import type { RedisFigures } from './redis-figures.ts'
 import { createRedisTime, type RedisTime } from './redis-time.ts'
 import { type RedisRules, redisRules, setJson } from './rule-set.ts'
@@ -167,7 +168,7 @@ export function createRedisTable({
       },
       decide(requests) {
         if (requests.length === 0) return
-        makeCalls(requests.map((request) => new Decide(request, timeoutMs, leases, denied)))
+        makeCalls(requests.map((request) => new DecideCall(request, timeoutMs, leases, denied)))
       },
       async charge(set, key, cost) {
         if (cost > 0) await settle(timeoutMs, 'charge', set as RedisRules, key, cost)
@@ -191,112 +192,15 @@ export function createRedisTable({
       },
       async clear() {
         leases?.drop()
-        for await (const { names } of pages()) {
-          for (const some of bySlot(names)) {
-            await limited(connection.send(some[0], 'UNLINK', some))
-          }
-        }
+        await removeKeys(connection, prefix, limited)
         denied?.clear()
       },
-      async *keys() {
-        const given = new Set<string>()
-        for await (const { names } of pages()) {
-          const keys = new Set(names.map(keyOf))
-          const page = [...keys].filter((key) => !given.has(key))
-          for (const key of page) given.add(key)
-          yield page
-        }
-      },
+      keys: () => listKeys(connection, prefix, limited),
       close: async () => leases?.close(),
     }
-
-    /** The names of all keys in Redis, a thousand at a time. */
-    async function* pages(): AsyncIterable<{ names: string[] }> {
-      const pattern = `${escapePattern(prefix)}:{*`
-      for (const send of await limited(connection.masters())) {
-        let cursor = '0'
-        do {
-          const words = [cursor, 'MATCH', pattern, 'COUNT', '1000']
-          const [next, names] = (await limited(send(prefix, 'SCAN', words))) as [unknown, string[]]
-          cursor = String(next)
-          yield { names }
-        } while (cursor !== '0')
-      }
-    }
-  }
-
-  /** The escaped key in a name. */
-  const tagOf = (name: string) => name.slice(prefix.length + 2, name.indexOf('}:', prefix.length))
-  const keyOf = (name: string) => unescapeName(tagOf(name))
-
-  function bySlot(names: readonly string[]): string[][] {
-    const slots = new Map<number, string[]>()
-    for (const name of names) {
-      const slot = connection.slotOf(keyOf(name))
-      slots.set(slot, [...(slots.get(slot) ?? []), name])
-    }
-    return [...slots.values()]
   }
 
   return { open, use }
-}
-
-/** Decide is the call of a decision. A class, since there is one for every decision. */
-class Decide implements Call {
-  readonly verb: 'check' | 'peek' | 'lease'
-  readonly set: RedisRules
-  readonly key: string
-  readonly cost: number
-  readonly more: number
-  readonly askedMs = performance.now()
-  readonly timeoutMs: number
-  readonly request: TableRequest
-  readonly leases: Leases | undefined
-  readonly denied: DenyCache | undefined
-  next: Call | undefined = undefined
-
-  constructor(
-    request: TableRequest,
-    timeoutMs: number,
-    leases: Leases | undefined,
-    denied: DenyCache | undefined,
-  ) {
-    this.request = request
-    this.set = request.set as RedisRules
-    this.key = request.key
-    this.cost = request.cost
-    this.more = request.spend && leases ? leases.wish(this.set, this.key, this.cost) : 0
-    this.verb = this.more > 0 ? 'lease' : request.spend ? 'check' : 'peek'
-    this.timeoutMs = timeoutMs
-    this.leases = leases
-    this.denied = denied
-  }
-
-  settle(view: View, leased: number, trip: Trip): void {
-    const { set, key, cost, leases, denied, request } = this
-    const decision = decisionOf(set.rules, set.figures)
-    if (this.more > 0) {
-      leases?.ended(key)
-      leases?.note(set, key, leased, view, trip)
-    }
-    if (denied && request.spend && !decision.allowed) {
-      denied.note(set, key, cost, view, trip, decision.retryAfterMs)
-    }
-    request.decided(decision)
-  }
-
-  reject(error: unknown): void {
-    if (this.more > 0) this.leases?.ended(this.key)
-    this.request.failed(error)
-  }
-}
-
-/** A decision by the set's figures that was made without a trip. */
-function decisionFrom({ rules, figures }: RedisRules, source: Source): Decision {
-  figures.source = source
-  const decision = decisionOf(rules, figures)
-  figures.source = 'store'
-  return decision
 }
 
 function isOnlyLooking(first: Call): boolean {
