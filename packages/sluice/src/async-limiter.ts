@@ -11,6 +11,7 @@ import {
   tooLong,
 } from './limiter-checks.ts'
 import { createGate } from './limiter-gate.ts'
+import { noteRules } from './limiter-rules.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
 import { createFailureMode, type Question } from './resilience/failure-mode.ts'
 import type { Rule } from './rule.ts'
@@ -70,7 +71,7 @@ export function createAsyncLimiter(
     return { set, key, cost: 1, spend: false }
   }
 
-  return {
+  const limiter: AsyncLimiter = {
     name,
 
     check(key, cost = 1, options) {
@@ -150,4 +151,5 @@ export function createAsyncLimiter(
     close,
     [Symbol.asyncDispose]: close,
   }
+  return noteRules(limiter, (key, options) => setOf(key, options).rules)
 }

@@ -17,6 +17,7 @@ import {
   tooLong,
 } from './limiter-checks.ts'
 import { createGate } from './limiter-gate.ts'
+import { noteRules } from './limiter-rules.ts'
 import { checkFunction, checkOptions } from './options.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
 import { checkName, type Rule } from './rule.ts'
@@ -96,7 +97,7 @@ function createSyncLimiter(
     line.close(new SluiceError('SLUICE_CLOSED', `the limiter "${name}" was closed.`))
   }
 
-  return {
+  const limiter: Limiter = {
     name,
 
     allow(key, cost = 1, options) {
@@ -196,4 +197,5 @@ function createSyncLimiter(
     close,
     [Symbol.dispose]: close,
   }
+  return noteRules(limiter, (key, options) => setOf(key, options).rules)
 }

@@ -24,15 +24,15 @@ interface IoRedisCluster extends IoRedis {
 
 /** node-redis: a client, a Cluster, and a Sentinel client, which differ in what `sendCommand` takes. */
 interface NodeRedis {
-  sendCommand(command: readonly string[]): Promise<unknown>
+  sendCommand(command: string[]): Promise<unknown>
 }
 interface NodeRedisCluster {
-  sendCommand(key: string, isReadonly: boolean, command: readonly string[]): Promise<unknown>
+  sendCommand(key: string, isReadonly: boolean, command: string[]): Promise<unknown>
   readonly masters: readonly unknown[]
   nodeClient(master: unknown): NodeRedis | Promise<NodeRedis>
 }
 interface NodeRedisSentinel {
-  sendCommand(isReadonly: boolean, command: readonly string[]): Promise<unknown>
+  sendCommand(isReadonly: boolean, command: string[]): Promise<unknown>
   getSentinelNode(): unknown
 }
 
@@ -90,7 +90,11 @@ function ioRedisCluster(cluster: IoRedisCluster): Connection {
   return {
     send: ioRedisSend(cluster),
     slotOf,
-    masters: async () => cluster.nodes('master').map(ioRedisSend),
+    async masters() {
+      // Before it has connected it knows none, or only where to start from.
+      await cluster.call('PING', [])
+      return cluster.nodes('master').map(ioRedisSend)
+    },
   }
 }
 
@@ -102,10 +106,11 @@ function nodeRedisCluster(cluster: NodeRedisCluster): Connection {
   return {
     send: (key, command, args) => cluster.sendCommand(key, false, [command, ...args]),
     slotOf,
-    masters: () =>
-      Promise.all(
-        cluster.masters.map(async (master) => nodeRedisSend(await cluster.nodeClient(master))),
-      ),
+    async masters() {
+      if (cluster.masters.length === 0) throw new Error('The client is not connected.')
+      const clients = await Promise.all(cluster.masters.map((node) => cluster.nodeClient(node)))
+      return clients.map(nodeRedisSend)
+    },
   }
 }
 

@@ -1,0 +1,188 @@
+import type { Decision } from '../decision.ts'
+import { SluiceError, shown } from '../errors.ts'
+import { createLimiter } from '../limiter.ts'
+import { checkFunction, checkOptions, checkWhole } from '../options.ts'
+import type { Policy } from '../policy.ts'
+import type { Rule } from '../rule.ts'
+import type { AsyncLimiter, Limiter } from '../verbs.ts'
+import { type Address, type AddressSet, parseBlock } from './address.ts'
+import type { Trust } from './client-address.ts'
+import { type Dialect, dialects, type Field } from './fields.ts'
+
+type Later<T> = T | Promise<T>
+
+/** Report tells of one decision about a request. */
+export interface Report<Request> {
+  readonly request: Request
+  readonly key: string
+  readonly cost: number
+  readonly decision: Decision
+  /** Refused, and let through all the same. */
+  readonly shadowed: boolean
+}
+
+/** Limited is a request that is about to be refused, and how. */
+export interface Limited<Request> {
+  readonly request: Request
+  readonly key: string
+  /** undefined for an address on the deny list, and a cost that could never pass. */
+  readonly decision: Decision | undefined
+  readonly status: number
+  readonly fields: readonly Field[]
+  readonly body: string
+}
+
+/** RateLimitOptions are the options of `rateLimit`, the same for every framework. */
+export interface RateLimitOptions<Request, Response = unknown> {
+  /** One of the three: a limiter, rules for one in memory, or a policy for one in memory. */
+  readonly limiter?: Limiter | AsyncLimiter
+  readonly rules?: Rule | readonly Rule[]
+  readonly policy?: Policy
+  /** Who is asking. Default, and where it gives nothing: the client's address. */
+  readonly key?: (request: Request) => Later<string | undefined>
+  /** The tier of the key, where it is known from the request; only with a policy. */
+  readonly tier?: (request: Request) => Later<string | undefined>
+  /** What the request costs. Default 1. */
+  readonly cost?: number | ((request: Request) => Later<number>)
+  /** What it turned out to cost; the difference is charged or refunded after the response. */
+  readonly finalCost?: (request: Request, response: Response) => Later<number | undefined>
+  /** Requests that are not counted at all. */
+  readonly skip?: (request: Request) => Later<boolean>
+  /** Addresses and blocks (`'10.0.0.0/8'`) that are never limited, or always refused with 403. */
+  readonly allowList?: readonly string[]
+  readonly denyList?: readonly string[]
+  /**
+   * Which proxies are believed when they say for whom they ask: how many there are in front of this
+   * server, or their addresses and blocks. Default 0: none, the connection's own address counts.
+   */
+  readonly trustProxy?: number | readonly string[]
+  /** Clients whose IPv6 addresses share so many bits are one. Default 64. */
+  readonly ipv6Bits?: number
+  /** How clients are told of their limits. Default `['x', 'draft-11']`. */
+  readonly headers?: readonly Dialect[]
+  /** Decides and reports, and refuses nobody. */
+  readonly shadow?: boolean
+  /** May change how a request is refused. */
+  readonly onLimited?: (limited: Limited<Request>) => Partial<RefusalChange> | undefined
+  readonly onDecision?: (report: Report<Request>) => void
+  /** Called with what goes wrong after the response, when it is settled. Default: `console.error`. */
+  readonly onError?: (error: unknown, request: Request) => void
+}
+
+/** RefusalChange is what `onLimited` may change of a refusal. */
+export interface RefusalChange {
+  readonly status: number
+  readonly body: string
+  /** Added, or in place of those of the same name. */
+  readonly fields: readonly Field[]
+}
+
+const NAMES: readonly string[] = [
+  'limiter',
+  'rules',
+  'policy',
+  'key',
+  'tier',
+  'cost',
+  'finalCost',
+  'skip',
+  'allowList',
+  'denyList',
+  'trustProxy',
+  'ipv6Bits',
+  'headers',
+  'shadow',
+  'onLimited',
+  'onDecision',
+  'onError',
+]
+
+/** Checked is the options with everything looked up. */
+export interface Checked {
+  readonly limiter: Limiter | AsyncLimiter
+  readonly trust: Trust
+  readonly allowed: AddressSet | undefined
+  readonly denied: AddressSet | undefined
+  readonly ipv6Bits: number
+  readonly headers: readonly Dialect[]
+}
+
+/** checkHttp checks the options of `rateLimit`. */
+export function checkHttp(options: RateLimitOptions<never, never>): Checked {
+  checkOptions('rateLimit', options, NAMES)
+  for (const name of [
+    'key',
+    'tier',
+    'finalCost',
+    'skip',
+    'onLimited',
+    'onDecision',
+    'onError',
+  ] as const) {
+    checkFunction(`rateLimit: ${name}`, options[name])
+  }
+  const { cost = 1, trustProxy = 0, ipv6Bits = 64, headers = ['x', 'draft-11'] } = options
+  if (typeof cost !== 'function') checkWhole('rateLimit: cost', cost, 0, 10_000_000)
+  checkWhole('rateLimit: ipv6Bits', ipv6Bits, 1, 128)
+  return {
+    limiter: limiterOf(options),
+    trust:
+      typeof trustProxy === 'number'
+        ? checkWhole('rateLimit: trustProxy', trustProxy, 0, 64)
+        : blocksOf('trustProxy', trustProxy),
+    allowed: options.allowList && blocksOf('allowList', options.allowList),
+    denied: options.denyList && blocksOf('denyList', options.denyList),
+    ipv6Bits,
+    headers: checkHeaders(headers),
+  }
+}
+
+function limiterOf({
+  limiter,
+  rules,
+  policy,
+}: RateLimitOptions<never, never>): Limiter | AsyncLimiter {
+  const given = [limiter, rules, policy].filter((each) => each !== undefined)
+  if (given.length !== 1) {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      'rateLimit: give one of `limiter`, `rules` and `policy`, ' +
+        `${given.length === 0 ? 'got none' : 'not several'}.`,
+    )
+  }
+  if (limiter === undefined) return createLimiter((rules ?? policy)!)
+  if (typeof limiter?.check === 'function') return limiter
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `rateLimit: limiter must come from createLimiter(), got ${shown(limiter)}.`,
+  )
+}
+
+function checkHeaders(headers: readonly Dialect[]): readonly Dialect[] {
+  const known = Array.isArray(headers) && headers.every((each) => dialects.includes(each))
+  const drafts = known ? headers.filter((each) => each !== 'x') : []
+  if (known && drafts.length < 2) return [...new Set(headers)]
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `rateLimit: headers must be a list of ${dialects.map((each) => `'${each}'`).join(', ')}, at ` +
+      `most one draft, got ${known ? drafts.join(' and ') : shown(headers)}.`,
+  )
+}
+
+function blocksOf(name: string, texts: readonly string[]): AddressSet {
+  if (!Array.isArray(texts)) {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `rateLimit: ${name} must be a list of addresses and blocks, got ${shown(texts)}.`,
+    )
+  }
+  const blocks = texts.map((text) => {
+    const block = typeof text === 'string' ? parseBlock(text) : undefined
+    if (block) return block
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `rateLimit: ${name}: ${shown(text)} is no address or block such as '10.0.0.0/8'.`,
+    )
+  })
+  return { has: (address: Address) => blocks.some((block) => block.has(address)) }
+}

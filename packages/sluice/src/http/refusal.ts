@@ -1,0 +1,78 @@
+import type { Decision } from '../decision.ts'
+import { type Field, retryAfterOf } from './fields.ts'
+
+/** Refusal is the response to a request that may not go ahead. */
+export interface Refusal {
+  readonly status: number
+  readonly fields: readonly Field[]
+  readonly body: string
+}
+
+/** Where the types of problems are registered. */
+const REGISTRY = 'https://iana.org/assignments/http-problem-types#'
+
+/** What every refusal has: nobody is to keep it and show it to others. */
+const plain: readonly Field[] = [
+  ['Content-Type', 'application/problem+json'],
+  ['Cache-Control', 'no-store'],
+]
+
+/** refusalOf is the response to a refused decision. */
+export function refusalOf(decision: Decision): Refusal {
+  const retryAfter = retryAfterOf(decision)
+  const violated = decision.rules
+    .filter(({ retryAfterMs }) => retryAfterMs > 0)
+    .map(({ rule }) => rule)
+  if (decision.source === 'closed') {
+    return problem(503, 'temporary-reduced-capacity', 'Temporarily Reduced Capacity', {
+      detail: 'Limits cannot be checked at the moment.',
+      'violated-policies': violated,
+      retryAfter,
+    })
+  }
+  if (decision.source === 'blocked') {
+    return problem(429, 'abnormal-usage-detected', 'Abnormal Usage Detected', {
+      detail: `Blocked. Try again in ${seconds(retryAfter)}.`,
+      'violated-policies': violated,
+      retryAfter,
+    })
+  }
+  return problem(429, 'quota-exceeded', 'Quota Exceeded', {
+    detail: `Too many requests. Try again in ${seconds(retryAfter)}.`,
+    'violated-policies': violated,
+    retryAfter,
+  })
+}
+
+/** neverOf is the response to a request that costs more than could ever be admitted. */
+export function neverOf(cost: number, detail: string): Refusal {
+  return problem(429, 'quota-exceeded', 'Quota Exceeded', {
+    detail: `This request costs ${cost} and can never pass: ${detail}`,
+    'violated-policies': [],
+  })
+}
+
+/** forbidden is the response to an address that is not wanted at all. */
+export const forbidden: Refusal = {
+  status: 403,
+  fields: plain,
+  body: JSON.stringify({ type: 'about:blank', title: 'Forbidden', status: 403 }),
+}
+
+function problem(
+  status: number,
+  type: string,
+  title: string,
+  { retryAfter, ...members }: { retryAfter?: string; [member: string]: unknown },
+): Refusal {
+  const fields = retryAfter === undefined ? plain : [...plain, ['Retry-After', retryAfter] as const]
+  return {
+    status,
+    fields,
+    body: JSON.stringify({ type: REGISTRY + type, title, status, ...members }),
+  }
+}
+
+function seconds(text: string): string {
+  return text === '1' ? '1 second' : `${text} seconds`
+}

@@ -1,0 +1,88 @@
+import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import { exposed, NodeIncoming } from '../http/connect.ts'
+import { createGuard, type Entrance, type Guard } from '../http/guard.ts'
+import type { RateLimitOptions } from '../http/http-options.ts'
+
+export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
+
+type Options = RateLimitOptions<FastifyRequest, FastifyReply>
+
+/** RouteLimit is a route's `config.rateLimit`: none, or options in place of the plugin's. */
+export type RouteLimit = false | Options
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    rateLimit?: RouteLimit
+  }
+}
+
+/**
+ * rateLimit is a plugin for Fastify: `app.register(rateLimit({ rules }))` limits all routes, also
+ * those that are not there. A route's `config: { rateLimit: { … } }` changes options for it, with
+ * the same limiter unless it names another; `rateLimit: false` leaves it alone.
+ */
+export function rateLimit(options: Options): FastifyPluginCallback {
+  const base = createGuard(options)
+  const guards = new WeakMap<object, Guard<FastifyRequest, FastifyReply>>()
+
+  function guardOf(request: FastifyRequest) {
+    const own = request.routeOptions.config.rateLimit
+    if (own === undefined) return base
+    if (own === false) return undefined
+    let guard = guards.get(own)
+    if (!guard) {
+      guard = createGuard(merged(options, own, base))
+      guards.set(own, guard)
+    }
+    return guard
+  }
+
+  const plugin: FastifyPluginCallback = (app, _options, done) => {
+    app.addHook('onRequest', (request, reply, next) => {
+      let entered: Entrance | Promise<Entrance>
+      const guard = guardOf(request)
+      if (!guard) return next()
+      const act = (entrance: Entrance) => {
+        if (write(request, reply, entrance)) return
+        if (entrance.spent) reply.raw.once('close', () => guard.settle(entrance, request, reply))
+        next()
+      }
+      try {
+        entered = guard.enter(request, new NodeIncoming(request.raw))
+      } catch (error) {
+        return next(error as Error)
+      }
+      if (entered instanceof Promise) entered.then(act).catch(next)
+      else act(entered)
+    })
+    done()
+  }
+  return Object.assign(plugin, {
+    // For the whole app, not only for what is registered inside.
+    [Symbol.for('skip-override')]: true,
+    [Symbol.for('fastify.display-name')]: 'sluice',
+  })
+}
+
+function merged(
+  options: Options,
+  own: Options,
+  base: Guard<FastifyRequest, FastifyReply>,
+): Options {
+  const { limiter, rules, policy, ...rest } = options
+  const hasOwn = own.limiter ?? own.rules ?? own.policy
+  return hasOwn ? { ...rest, ...own } : { ...rest, ...own, limiter: base.limiter }
+}
+
+/** Writes what the guard says, and tells whether the request has been refused with that. */
+function write(request: FastifyRequest, reply: FastifyReply, entrance: Entrance): boolean {
+  const { fields, refusal } = entrance
+  for (const [name, value] of fields) reply.header(name, value)
+  if (request.headers.origin !== undefined && fields.length > 0) {
+    reply.header('Access-Control-Expose-Headers', exposed(fields))
+  }
+  if (!refusal) return false
+  for (const [name, value] of refusal.fields) reply.header(name, value)
+  reply.code(refusal.status).send(refusal.body)
+  return true
+}

@@ -1,0 +1,67 @@
+import { SluiceError } from '../errors.ts'
+import { createGuard, type Entrance } from '../http/guard.ts'
+import type { RateLimitOptions } from '../http/http-options.ts'
+
+export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
+
+/** A handler of requests, as Next.js, Bun, Deno and Workers have them. */
+type Handler<Rest extends unknown[]> = (
+  request: Request,
+  ...rest: Rest
+) => Response | Promise<Response>
+
+/** FetchOptions are those of `rateLimit`, and how to find out where a request comes from. */
+export interface FetchOptions<Rest extends unknown[] = never[]>
+  extends RateLimitOptions<Request, Response> {
+  /** The address at the other end: a `Request` does not have it, the platform knows it. */
+  readonly address?: (request: Request, ...rest: Rest) => string | undefined
+}
+
+/** rateLimit wraps a handler: `export const GET = rateLimit({ rules, key })(handler)`. */
+export function rateLimit<Rest extends unknown[]>(
+  options: FetchOptions<Rest>,
+): (handler: Handler<Rest>) => (request: Request, ...rest: Rest) => Promise<Response> {
+  const { address, ...others } = options
+  const guard = createGuard(others)
+  return (handler) =>
+    async (request, ...rest) => {
+      const entrance = await guard.enter(request, {
+        method: request.method,
+        peer: address?.(request, ...rest),
+        header: (name) => request.headers.get(name) ?? undefined,
+        mustBeKnown: true,
+      })
+      if (entrance.refusal) return refusalResponse(entrance)
+      const response = withFields(await handler(request, ...rest), request, entrance)
+      guard.settle(entrance, request, response)
+      return response
+    }
+}
+
+/** refusalResponse is the response to a request that was refused. */
+export function refusalResponse({ fields, refusal }: Entrance): Response {
+  if (!refusal) throw new SluiceError('SLUICE_OPTION', 'the request was not refused.')
+  const headers = new Headers()
+  for (const [name, value] of [...fields, ...refusal.fields]) headers.set(name, value)
+  return new Response(refusal.body, { status: refusal.status, headers })
+}
+
+/** The response with the fields; some cannot be changed and are copied. */
+function withFields(response: Response, request: Request, { fields }: Entrance): Response {
+  if (fields.length === 0) return response
+  const changed = isOpen(response) ? response : new Response(response.body, response)
+  for (const [name, value] of fields) changed.headers.set(name, value)
+  if (request.headers.has('origin')) {
+    changed.headers.append('Access-Control-Expose-Headers', fields.map(([name]) => name).join(', '))
+  }
+  return changed
+}
+
+function isOpen({ headers }: Response): boolean {
+  try {
+    headers.delete('x-sluice-none')
+    return true
+  } catch {
+    return false
+  }
+}
