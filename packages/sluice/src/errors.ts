@@ -22,6 +22,7 @@ export const errorCodes = {
   SLUICE_STORE_MISMATCH: 'a limiter of the same name with other rules already uses the store',
   SLUICE_STORE_UNAVAILABLE: 'a store failed or did not answer in time',
   SLUICE_TIER_UNKNOWN: 'a tier is not one of the policy',
+  SLUICE_WAIT_TOO_LONG: 'an outbound call would have to wait too long for its turn',
 } as const
 
 /** ErrorCode is one of the codes of `errorCodes`; each has a heading in `docs/errors.md`. */

@@ -3,14 +3,15 @@ import { soon } from './soon.ts'
 
 /** Timed is something that may take too long. */
 export interface Timed {
-  /** Set when its time begins. */
+  /** The moment at which it is too late. Set when its time begins; it may be put off. */
   dueMs: number
   failed(error: unknown): void
 }
 
 /**
  * TimeLimit has one timer for any number of things. When the event loop was blocked, timers fire
- * before sockets are read; so the sockets are read once more before anything is too late.
+ * before sockets are read, and what was to be sent has not been; so nobody is charged with the time
+ * that a timer is late, and the sockets are read once more before anything is too late.
  */
 export interface TimeLimit {
   /** Its time begins: it fails when that is over. */
@@ -21,6 +22,9 @@ export interface TimeLimit {
   limited<T>(promise: Promise<T>): Promise<T>
 }
 
+/** A timer that is late by more than this was kept waiting by something. */
+const USUAL_LAG_MS = 5
+
 export function createTimeLimit(limitMs: number): TimeLimit {
   const running = new Set<Timed>()
   let isArmed = false
@@ -28,11 +32,18 @@ export function createTimeLimit(limitMs: number): TimeLimit {
   function arm(): void {
     const [oldest] = running
     isArmed = oldest !== undefined
-    if (oldest) setTimeout(() => soon(stopLate), Math.max(0, oldest.dueMs - performance.now()))
+    if (!oldest) return
+    const ms = Math.max(0, oldest.dueMs - performance.now())
+    const dueMs = performance.now() + ms
+    setTimeout(() => {
+      const nowMs = performance.now()
+      const lagMs = nowMs - dueMs
+      if (lagMs > USUAL_LAG_MS) for (const timed of running) timed.dueMs += lagMs
+      soon(() => stopLate(nowMs))
+    }, ms)
   }
 
-  function stopLate(): void {
-    const nowMs = performance.now()
+  function stopLate(nowMs: number): void {
     for (const timed of running) {
       if (timed.dueMs > nowMs) break
       timed.failed(tooLate(limitMs))

@@ -15,11 +15,12 @@ export interface Breaker {
   failed(pass: Pass, error: unknown): void
 }
 
-export function createBreaker(on: { open(error: unknown): void; closed(): void }): Breaker {
+function createBreaker(on: { open(error: unknown): void; closed(): void }): Breaker {
   let failures = 0
   let isOpen = false
   let isProbing = false
   let probeAtMs = 0
+  let last: unknown
 
   return {
     enter() {
@@ -39,11 +40,43 @@ export function createBreaker(on: { open(error: unknown): void; closed(): void }
     failed(pass, error) {
       if (pass === 'probe') isProbing = false
       else if (isOpen) return
-      failures += 1
+      // Calls that went together fail together: that is one failure.
+      if (error !== last || pass === 'probe') failures += 1
+      last = error
       probeAtMs = performance.now() + PROBE_AFTER_MS
       if (isOpen || failures < MOST_FAILURES) return
       isOpen = true
       on.open(error)
     },
+  }
+}
+
+/**
+ * createBreakers has a breaker for each part of a store, which fail apart. It tells when the first
+ * one opens, and when the last one has closed.
+ */
+export function createBreakers(on: {
+  open(error: unknown): void
+  closed(): void
+}): (part: number) => Breaker {
+  const breakers = new Map<number, Breaker>()
+  let open = 0
+  const counted = {
+    open(error: unknown) {
+      open += 1
+      if (open === 1) on.open(error)
+    },
+    closed() {
+      open -= 1
+      if (open === 0) on.closed()
+    },
+  }
+  return (part) => {
+    let breaker = breakers.get(part)
+    if (!breaker) {
+      breaker = createBreaker(counted)
+      breakers.set(part, breaker)
+    }
+    return breaker
   }
 }

@@ -6,7 +6,7 @@ import { memoryStore } from '../stores/memory.ts'
 import type { AsyncTable, RuleSet, Table, TableRequest } from '../stores/store.ts'
 import { createTimeLimit, type Timed, type TimeLimit } from '../time-limit.ts'
 import type { FailureOptions } from '../verbs.ts'
-import { type Breaker, createBreaker, type Pass } from './breaker.ts'
+import { type Breaker, createBreakers, type Pass } from './breaker.ts'
 import { shareOf } from './share.ts'
 
 /** How long a caller is told to wait when nobody knows. */
@@ -40,10 +40,11 @@ export function createFailureMode(
   const { timeoutMs = 50, onStoreFailure = 'local', fleetSize = 1 } = options
   const limit = createTimeLimit(timeoutMs)
   const { limited } = limit
-  const breaker = createBreaker({
+  const breakerOf = createBreakers({
     open: (error) => tell(() => options.onDegraded?.(unavailable(error))),
     closed: () => tell(() => options.onRecovered?.()),
   })
+  const breakerFor = (key: string) => breakerOf(table.partOf?.(key) ?? 0)
   const local = createLocal(clock, fleetSize)
 
   function instead(question: Question): Decision {
@@ -51,38 +52,39 @@ export function createFailureMode(
     return unknown(question.set.rules, onStoreFailure)
   }
 
-  const parts = { limit, breaker, instead }
+  const parts = { limit, instead }
 
   function decide(set: RuleSet, key: string, cost: number, spend: boolean): Promise<Decision> {
     const known = table.decideAtOnce?.(set, key, cost, spend)
     if (known) return Promise.resolve(known)
     return new Promise((resolve) => {
-      const pass = breaker.enter()
-      const asked = new Asked(parts, pass, set, key, cost, spend, resolve)
-      if (pass) table.decide([asked])
+      const asked = new Asked(parts, breakerFor(key), set, key, cost, spend, resolve)
+      if (asked.pass) table.decide([asked])
       else asked.answerInstead()
     })
   }
 
-  async function decideAll(questions: readonly Question[]): Promise<Decision[]> {
-    const known = questions.map(({ set, key, cost, spend }) =>
-      table.decideAtOnce?.(set, key, cost, spend),
-    )
-    const pass = known.includes(undefined) ? breaker.enter() : undefined
+  function decideAll(questions: readonly Question[]): Promise<Decision[]> {
     const all: Asked[] = []
-    const decisions = questions.map(({ set, key, cost, spend }, i) => {
-      const decision = known[i]
-      if (decision) return decision
+    const decisions = questions.map(({ set, key, cost, spend }) => {
+      const known = table.decideAtOnce?.(set, key, cost, spend)
+      if (known) return known
       return new Promise<Decision>((resolve) => {
-        all.push(new Asked(parts, pass, set, key, cost, spend, resolve))
+        const asked = new Asked(parts, breakerFor(key), set, key, cost, spend, resolve)
+        if (asked.pass) all.push(asked)
+        else asked.answerInstead()
       })
     })
-    if (pass) table.decide(all)
-    else for (const asked of all) asked.answerInstead()
+    table.decide(all)
     return Promise.all(decisions)
   }
 
-  async function settle(call: () => Promise<void>, otherwise: () => void): Promise<void> {
+  async function settle(
+    key: string,
+    call: () => Promise<void>,
+    otherwise: () => void,
+  ): Promise<void> {
+    const breaker = breakerFor(key)
     const pass = breaker.enter()
     if (pass) {
       try {
@@ -109,11 +111,13 @@ export function createFailureMode(
     decideAll,
     charge: (set, key, cost) =>
       settle(
+        key,
         () => table.charge(set, key, cost),
         () => local.charge(set, key, cost),
       ),
     refund: (set, key, cost) =>
       settle(
+        key,
         () => table.refund(set, key, cost),
         () => local.refund(set, key, cost),
       ),
@@ -149,13 +153,13 @@ export function createFailureMode(
 
 interface AskedParts {
   readonly limit: TimeLimit
-  readonly breaker: Breaker
   instead(question: Question): Decision
 }
 
 /** Asked is a question that was put to the store. A class, since there is one for every decision. */
 class Asked implements TableRequest, Timed {
   readonly parts: AskedParts
+  readonly breaker: Breaker
   readonly pass: Pass | undefined
   readonly set: RuleSet
   readonly key: string
@@ -166,7 +170,7 @@ class Asked implements TableRequest, Timed {
 
   constructor(
     parts: AskedParts,
-    pass: Pass | undefined,
+    breaker: Breaker,
     set: RuleSet,
     key: string,
     cost: number,
@@ -174,24 +178,25 @@ class Asked implements TableRequest, Timed {
     resolve: (decision: Decision) => void,
   ) {
     this.parts = parts
-    this.pass = pass
+    this.breaker = breaker
+    this.pass = breaker.enter()
     this.set = set
     this.key = key
     this.cost = cost
     this.spend = spend
     this.resolve = resolve
-    if (pass) parts.limit.start(this)
+    if (this.pass) parts.limit.start(this)
   }
 
   decided(decision: Decision): void {
     if (!this.parts.limit.stop(this)) return
-    this.parts.breaker.succeeded(this.pass!)
+    this.breaker.succeeded(this.pass!)
     this.resolve(decision)
   }
 
   failed(error: unknown): void {
     if (!this.parts.limit.stop(this)) return
-    this.parts.breaker.failed(this.pass!, error)
+    this.breaker.failed(this.pass!, error)
     this.answerInstead()
   }
 

@@ -65,7 +65,7 @@ export interface Table<Set extends RuleSet = RuleSet> {
  */
 export interface AsyncStore {
   readonly clock: Clock
-  /** As `open` of a `Store`. What has not begun after `timeoutMs` should change nothing any more. */
+  /** As `open` of a `Store`. Nobody waits longer than `timeoutMs` for an answer. */
   openAsync(name: string, ruleLists: readonly (readonly Rule[])[], timeoutMs: number): AsyncTable
 }
 
@@ -76,6 +76,11 @@ export interface TableRequest {
   readonly cost: number
   /** Whether it spends if nothing refuses, or only looks. */
   readonly spend: boolean
+  /**
+   * The moment, by `performance.now()`, from which on nobody waits for it: what has not begun by then
+   * should change nothing any more. It may be put off meanwhile.
+   */
+  readonly dueMs: number
   /** Told once, later; `decisionOf` makes a decision of figures. */
   decided(decision: Decision): void
   failed(error: unknown): void
@@ -88,6 +93,8 @@ export interface TableRequest {
  */
 export interface AsyncTable {
   use(rules: readonly Rule[]): RuleSet
+  /** The part of the store that a key is in, if parts can fail while others go on. */
+  partOf?(key: string): number
   /** A decision that needs no trip, if this is one. */
   decideAtOnce?(set: RuleSet, key: string, cost: number, spend: boolean): Decision | undefined
   /** Decides in this order, with as few trips as can be. */

@@ -29,8 +29,8 @@ export interface Call {
   readonly cost: number
   /** Units to lease; the instant from which on nothing is refunded, or 0. */
   readonly more: number
-  readonly askedMs: number
-  readonly timeoutMs: number
+  /** The moment of our clock from which on nobody waits for it. */
+  readonly dueMs: number
   /** The next call of the same trip about this key. */
   next: Call | undefined
   /**

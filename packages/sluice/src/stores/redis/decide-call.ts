@@ -13,28 +13,24 @@ export class DecideCall implements Call {
   readonly key: string
   readonly cost: number
   readonly more: number
-  readonly askedMs = performance.now()
-  readonly timeoutMs: number
   readonly request: TableRequest
   readonly leases: Leases | undefined
   readonly denied: DenyCache | undefined
   next: Call | undefined = undefined
 
-  constructor(
-    request: TableRequest,
-    timeoutMs: number,
-    leases: Leases | undefined,
-    denied: DenyCache | undefined,
-  ) {
+  constructor(request: TableRequest, leases: Leases | undefined, denied: DenyCache | undefined) {
     this.request = request
     this.set = request.set as RedisRules
     this.key = request.key
     this.cost = request.cost
     this.more = request.spend && leases ? leases.wish(this.set, this.key, this.cost) : 0
     this.verb = this.more > 0 ? 'lease' : request.spend ? 'check' : 'peek'
-    this.timeoutMs = timeoutMs
     this.leases = leases
     this.denied = denied
+  }
+
+  get dueMs(): number {
+    return this.request.dueMs
   }
 
   settle(view: View, leased: number, trip: Trip): void {

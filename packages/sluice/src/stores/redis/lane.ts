@@ -66,10 +66,9 @@ export function createLane({ run, time, startOf, idOf, jsonOf, carry }: LanePart
   function next(nowMs: number): Batch {
     if (queue.length === 1) {
       const [call] = queue
-      const untilMs = call.askedMs + call.timeoutMs
-      if (untilMs >= nowMs) {
+      if (call.dueMs >= nowMs) {
         queue = []
-        return { firsts: [call], untilMs }
+        return { firsts: [call], untilMs: call.dueMs }
       }
     }
     const lasts = new Map<string, Call>()
@@ -80,15 +79,14 @@ export function createLane({ run, time, startOf, idOf, jsonOf, carry }: LanePart
       const call = queue[taken]
       const last = lasts.get(call.key)
       if (last && last.set !== call.set) break
-      const lateMs = call.askedMs + call.timeoutMs
-      if (lateMs < nowMs) {
+      if (call.dueMs < nowMs) {
         call.reject(new Error('Redis was too busy to be asked in time.'))
         continue
       }
       if (last) last.next = call
       else firsts.push(call)
       lasts.set(call.key, call)
-      if (lateMs < untilMs) untilMs = lateMs
+      if (call.dueMs < untilMs) untilMs = call.dueMs
     }
     queue = taken === queue.length ? [] : queue.slice(taken)
     return { firsts, untilMs }

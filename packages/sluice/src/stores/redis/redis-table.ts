@@ -22,6 +22,9 @@ export interface RedisTable {
   use(rules: readonly Rule[]): RedisRules
 }
 
+/** Slots in a row that are one part of a Cluster: 64 of 16,384. */
+const PART_BITS = 6
+
 export interface TableParts {
   readonly connection: Connection
   /** What the names of all keys begin with. */
@@ -109,14 +112,14 @@ export function createRedisTable({
   }
 
   /** Makes calls together, once the numbers of their figures are known. */
-  function makeCalls(calls: readonly Call[]): void {
+  function makeCalls(calls: readonly Call[], timeoutMs: number): void {
     const unknown = unknownOf(calls)
     if (unknown.length === 0) {
-      sendCalls(calls)
+      sendCalls(calls, timeoutMs)
       return
     }
     figures.learn(unknown).then(
-      () => sendCalls(calls),
+      () => sendCalls(calls, timeoutMs),
       (error) => {
         for (const call of calls) call.reject(error)
       },
@@ -132,12 +135,12 @@ export function createRedisTable({
     return unknown
   }
 
-  function sendCalls(calls: readonly Call[]): void {
+  function sendCalls(calls: readonly Call[], timeoutMs: number): void {
     const nowMs = performance.now()
     const lanes = calls.map(({ key }) => laneOf(key))
     for (let i = 0; i < calls.length; i += 1) lanes[i].add(calls[i])
     // The others find nothing in line any more.
-    for (const lane of lanes) lane.go(nowMs, calls[0].timeoutMs)
+    for (const lane of lanes) lane.go(nowMs, timeoutMs)
   }
 
   /** Does something about a key that is no decision. */
@@ -150,9 +153,9 @@ export function createRedisTable({
     more = 0,
   ): Promise<void> {
     return new Promise((resolve, reject) => {
-      const askedMs = performance.now()
-      const call = { verb, set, key, cost, more, askedMs, timeoutMs, next: undefined }
-      makeCalls([{ ...call, settle: () => resolve(), reject }])
+      const dueMs = performance.now() + timeoutMs
+      const call = { verb, set, key, cost, more, dueMs, next: undefined }
+      makeCalls([{ ...call, settle: () => resolve(), reject }], timeoutMs)
     })
   }
 
@@ -161,6 +164,8 @@ export function createRedisTable({
 
     return {
       use,
+      // A node has long ranges of slots, so those in a row fail together.
+      partOf: (key) => connection.slotOf(key) >> PART_BITS,
       decideAtOnce(given, key, cost, spend) {
         const set = given as RedisRules
         if (leases?.take(set, key, cost, spend)) return decisionFrom(set, 'lease')
@@ -168,7 +173,10 @@ export function createRedisTable({
       },
       decide(requests) {
         if (requests.length === 0) return
-        makeCalls(requests.map((request) => new DecideCall(request, timeoutMs, leases, denied)))
+        makeCalls(
+          requests.map((request) => new DecideCall(request, leases, denied)),
+          timeoutMs,
+        )
       },
       async charge(set, key, cost) {
         if (cost > 0) await settle(timeoutMs, 'charge', set as RedisRules, key, cost)

@@ -1,0 +1,102 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { tokenBucket } from './algorithms/token-bucket.ts'
+import { createLimiter } from './limiter.ts'
+import { pauseOf, throttled } from './outbound.ts'
+
+let server: Server | undefined
+afterEach(() => {
+  server?.closeAllConnections()
+  server?.close()
+})
+
+/** A server that answers as it is told, and notes when it was asked. */
+async function serve(
+  answer: (count: number) => { status: number; headers?: Record<string, string> },
+) {
+  const times: number[] = []
+  server = createServer((_request, response) => {
+    times.push(performance.now())
+    const { status, headers } = answer(times.length)
+    response.writeHead(status, headers).end()
+  })
+  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve))
+  return { times, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
+}
+
+describe('throttled', () => {
+  it('makes calls at the pace of the limit, in order', async () => {
+    const { times, url } = await serve(() => ({ status: 200 }))
+    const limiter = createLimiter(tokenBucket({ limit: 20, per: '1s', burst: 1 }))
+    const get = throttled(fetch, { limiter })
+    const all = await Promise.all(Array.from({ length: 5 }, () => get(url)))
+    expect(all.every(({ ok }) => ok)).toBe(true)
+    for (let i = 1; i < 5; i += 1) expect(times[i] - times[i - 1]).toBeGreaterThan(35)
+  })
+
+  it('leaves a server alone for as long as it asks, and only that one', async () => {
+    const { times, url } = await serve((count) =>
+      count === 1 ? { status: 429, headers: { 'retry-after': '1' } } : { status: 200 },
+    )
+    const limiter = createLimiter(tokenBucket({ limit: 100, per: '1s' }))
+    const get = throttled(fetch, { limiter })
+    expect((await get(url)).status).toBe(429)
+    expect((await get(url)).status).toBe(200)
+    expect(times[1] - times[0]).toBeGreaterThan(990)
+    expect(limiter.peek('https://other.example').allowed).toBe(true)
+  })
+
+  it('gives up at once when it would take too long, or when it is told to', async () => {
+    const { times, url } = await serve(() => ({ status: 200 }))
+    const limiter = createLimiter(tokenBucket({ limit: 1, per: '1h' }))
+    const get = throttled(fetch, { limiter, key: 'api', maxWaitMs: 100 })
+    await get(url)
+    await expect(get(url)).rejects.toMatchObject({ code: 'SLUICE_WAIT_TOO_LONG' })
+    const patient = throttled(fetch, { limiter, key: 'api', maxWaitMs: '2h' })
+    const signal = AbortSignal.timeout(20)
+    await expect(patient(url, { signal })).rejects.toMatchObject({ name: 'TimeoutError' })
+    expect(times).toHaveLength(1)
+  })
+
+  it('takes key and cost from the request', async () => {
+    const { url } = await serve(() => ({ status: 200 }))
+    const limiter = createLimiter(tokenBucket({ limit: 10, per: '1h' }))
+    const get = throttled(fetch, {
+      limiter,
+      key: (request) => request.headers.get('x-team') ?? 'none',
+      cost: ({ method }) => (method === 'POST' ? 3 : 1),
+    })
+    await get(url, { method: 'POST', body: 'x', headers: { 'x-team': 'a' } })
+    await get(new Request(url, { headers: { 'x-team': 'a' } }))
+    expect(limiter.peek('a').remaining).toBe(6)
+  })
+
+  it('takes options that make sense', () => {
+    expect(() => throttled(fetch, {} as never)).toThrow(/limiter must come from/)
+    expect(() => throttled(5 as never, {} as never)).toThrow(/must be a fetch/)
+  })
+})
+
+describe('pauseOf', () => {
+  const nowMs = Date.UTC(2026, 0)
+  it.each<[number, Record<string, string>, number]>([
+    [200, {}, 0],
+    [429, {}, 0],
+    [429, { 'retry-after': '5' }, 5_000],
+    [503, { 'retry-after': 'Thu, 01 Jan 2026 00:00:07 GMT' }, 7_000],
+    [503, {}, 0],
+    [200, { 'retry-after': '5' }, 0],
+    [429, { 'retry-after': 'soon' }, 0],
+    [429, { 'retry-after': '-5' }, 0],
+    [200, { ratelimit: '"a";r=3;t=9, "b";r=0;t=4' }, 4_000],
+    [200, { ratelimit: '"a,b;r=0;t=2";r=30;t=9' }, 0],
+    [200, { ratelimit: 'limit=5, remaining=0, reset=6' }, 6_000],
+    [200, { ratelimit: 'limit=5, remaining=01, reset=6' }, 0],
+    [200, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '3' }, 3_000],
+    [200, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(nowMs / 1_000 + 8) }, 8_000],
+    [200, { 'x-ratelimit-remaining': '1', 'x-ratelimit-reset': '3' }, 0],
+  ])('of %i with %o is %i ms', (status, headers, expected) =>
+    expect(pauseOf(new Response(null, { status, headers }), nowMs)).toBe(expected),
+  )
+})

@@ -1,0 +1,97 @@
+import { SluiceError, shown } from './errors.ts'
+import { checkFunction, checkOptions } from './options.ts'
+import type { AsyncLimiter, Limiter, WaitOptions } from './verbs.ts'
+
+type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
+
+export interface ThrottleOptions extends Pick<WaitOptions, 'maxWaitMs' | 'maxWaiting'> {
+  readonly limiter: Limiter | AsyncLimiter
+  /** Whose limit a call counts against. Default: the origin it goes to. */
+  readonly key?: string | ((request: Request) => string)
+  /** What a call costs. Default 1. */
+  readonly cost?: number | ((request: Request) => number)
+}
+
+const NAMES = ['limiter', 'key', 'cost', 'maxWaitMs', 'maxWaiting']
+
+/** The longest pause that a server can ask for. */
+const LONGEST_PAUSE_MS = 24 * 3_600_000
+
+/**
+ * throttled is a `fetch` that keeps to limits: each call waits its turn, first come first served
+ * for its key. When a server answers that it has had enough (429 or 503 with Retry-After, or
+ * RateLimit fields with nothing left), that key pauses for as long as it says. The signal of a call
+ * ends its wait.
+ */
+export function throttled(fetch: Fetch, options: ThrottleOptions): Fetch {
+  checkOptions('throttled', options, NAMES)
+  if (typeof fetch !== 'function') {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `throttled: the first argument must be a fetch, got ${shown(fetch)}.`,
+    )
+  }
+  const { limiter, key, cost = 1, maxWaitMs, maxWaiting } = options
+  if (typeof limiter?.wait !== 'function') {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `throttled: limiter must come from createLimiter(), got ${shown(limiter)}.`,
+    )
+  }
+  if (typeof key !== 'string') checkFunction('throttled: key', key)
+
+  return async (input, init) => {
+    const request = new Request(input, init)
+    const own = typeof key === 'function' ? key(request) : (key ?? new URL(request.url).origin)
+    const units = typeof cost === 'function' ? cost(request) : cost
+    const { signal } = request
+    const { allowed, retryAfterMs } = await limiter.wait(own, units, {
+      signal,
+      maxWaitMs,
+      maxWaiting,
+    })
+    if (!allowed) throw tooLong(own, retryAfterMs)
+    const response = await fetch(request)
+    const pauseMs = pauseOf(response, Date.now())
+    if (pauseMs > 0) await limiter.block(own, Math.min(pauseMs, LONGEST_PAUSE_MS))
+    return response
+  }
+}
+
+function tooLong(key: string, retryAfterMs: number): SluiceError {
+  return new SluiceError(
+    'SLUICE_WAIT_TOO_LONG',
+    `a call for ${shown(key)} would have to wait ${Math.ceil(retryAfterMs)} ms, or too many are in ` +
+      'line. Try again later, or raise maxWaitMs or maxWaiting.',
+  )
+}
+
+/** pauseOf is how long a server wants to be left alone, in milliseconds; 0 if it does not say so. */
+export function pauseOf({ status, headers }: Response, nowMs: number): number {
+  if (status !== 429 && status !== 503) return usedUpMs(headers, nowMs)
+  const retryAfter = headers.get('retry-after')?.trim()
+  if (retryAfter === undefined) return status === 429 ? usedUpMs(headers, nowMs) : 0
+  if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter) * 1_000
+  const atMs = Date.parse(retryAfter)
+  return Number.isNaN(atMs) ? 0 : Math.max(0, atMs - nowMs)
+}
+
+/** Where a field says that nothing is left: how long until that changes. */
+function usedUpMs(headers: Headers, nowMs: number): number {
+  // What is between quotation marks is a name, whatever it looks like.
+  const field = (headers.get('ratelimit') ?? '').replace(/"(?:[^"\\]|\\.)*"/g, '""')
+  let seconds = 0
+  for (const item of field.split(/,(?=\s*(?:"|$))/)) {
+    const left = /;\s*r=0(?!\d)/.test(item) && /;\s*t=(\d{1,9})/.exec(item)?.[1]
+    if (left) seconds = Math.max(seconds, Number(left))
+  }
+  if (/(^|,\s*)remaining=0(?!\d)/.test(field)) {
+    seconds = Number(/(?:^|,\s*)reset=(\d{1,9})/.exec(field)?.[1] ?? 0)
+  }
+  if (seconds > 0) return seconds * 1_000
+  if (headers.get('x-ratelimit-remaining')?.trim() !== '0') return 0
+  const reset = Number(headers.get('x-ratelimit-reset'))
+  if (!Number.isFinite(reset) || reset <= 0) return 0
+  // Some give the moment, some the seconds that are left.
+  return reset > 1_000_000_000 ? Math.max(0, reset * 1_000 - nowMs) : reset * 1_000
+}
