@@ -51,7 +51,7 @@ export function createLane({ run, time, startOf, idOf, jsonOf, carry }: LanePart
       underWay = 0
     }
     if (underWay === 0 && !isDue) flush(1)
-    else if (queue.length >= MOST) flush(MOST)
+    else flush(MOST)
   }
 
   /** Sends what is in line, as long as there is that much. */
@@ -95,6 +95,7 @@ export function createLane({ run, time, startOf, idOf, jsonOf, carry }: LanePart
   async function send(batch: Batch): Promise<void> {
     const sentMs = performance.now()
     const sentIn = epoch
+    const isShared = batch.firsts.length > 1 || batch.firsts[0].next !== undefined
     lastSentMs = sentMs
     underWay += 1
     try {
@@ -107,7 +108,7 @@ export function createLane({ run, time, startOf, idOf, jsonOf, carry }: LanePart
       for (const call of callsOf(batch.firsts)) call.reject(error)
     } finally {
       if (sentIn === epoch) underWay -= 1
-      if (underWay === 0 && queue.length > 0) flushSoon()
+      if (underWay === 0 && (queue.length > 0 || isShared)) flushSoon()
     }
   }
 
