@@ -50,7 +50,7 @@ describe('calls on their way to Redis', () => {
     const { wire, trips, hold, letGo } = createGate()
     const { store } = timedStore(client, wire)
     const limiter = createLimiter(rule, { store, ...options })
-    await limiter.check('warm')
+    await limiter.checkMany([{ key: 'warm' }, { key: 'up' }])
     trips.length = 0
     hold()
     const all = [limiter.check('first')]
@@ -171,6 +171,8 @@ async function playBursts(random: ReturnType<typeof seededRandom>, bursts: numbe
 /** Bugs that others have had, put into the script. */
 const bugs: [string, string, string][] = [
   ['a refusal is charged', 'and passes(set, states, cost) then', 'then'],
+  ['a refusal of one call is charged', 'if fresh - now <= tonumber(ARGV[4]) and', 'if true and'],
+  ['one call loses digits', "string.format('%d%s', fresh, id)", '(fresh .. id)'],
   ['nothing is written', "call('SET', key, text", "call('ECHO', text) return call('PING')--"],
   ['digits are lost', "format('%d%s', cells[1], rule.id)", '(cells[1] .. rule.id)'],
   ['blocks are not looked at', 'local block = values[k]', 'local block = nil'],

@@ -1,3 +1,4 @@
+import type { Rule } from '../../rule.ts'
 import type { RedisRules } from './rule-set.ts'
 import { readState } from './state-text.ts'
 import { chargeOn, decideOn, passes, refundOn, type View } from './view.ts'
@@ -46,6 +47,26 @@ export interface Batch {
   readonly firsts: readonly Call[]
   /** The moment of our clock up to which it must have begun. */
   readonly untilMs: number
+}
+
+/**
+ * oneArgs are what the script for one check takes, if a trip is just that: of a rule whose state is
+ * an instant, with a number of figures that fits behind it.
+ */
+export function oneArgs(
+  { firsts }: Batch,
+  deadlineUs: number,
+  startOf: (key: string) => string,
+  idOf: (rule: Rule) => string,
+): string[] | undefined {
+  const [{ set, key, verb, cost, next }] = firsts
+  const rule = set.instant
+  if (firsts.length > 1 || next || verb !== 'check' || cost === 0 || !rule) return undefined
+  const id = idOf(rule)
+  if (id.length > 3) return undefined
+  const start = startOf(key)
+  const figures = [String(cost * rule.gapUs), String(rule.fullUs)]
+  return ['2', start, start + set.endings[0], String(deadlineUs), id, ...figures]
 }
 
 /** scriptArgs are what the script takes: how many keys, the keys, and the words of ARGV. */

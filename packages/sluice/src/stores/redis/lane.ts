@@ -1,6 +1,14 @@
 import type { Rule } from '../../rule.ts'
 import { soon } from '../../soon.ts'
-import { type Batch, type Call, readView, scriptArgs, settleCalls, type Trip } from './batch.ts'
+import {
+  type Batch,
+  type Call,
+  oneArgs,
+  readView,
+  scriptArgs,
+  settleCalls,
+  type Trip,
+} from './batch.ts'
 import type { RedisTime } from './redis-time.ts'
 import type { RedisRules } from './rule-set.ts'
 import { isOf } from './state-text.ts'
@@ -18,8 +26,9 @@ export interface Lane {
 }
 
 export interface LaneParts {
-  /** Runs the script with `scriptArgs` of one slot. */
+  /** Runs the script with `scriptArgs` of one slot, or the one for a single check with `oneArgs`. */
   run(args: string[]): Promise<readonly unknown[]>
+  runOne(args: string[]): Promise<readonly unknown[]>
   readonly time: RedisTime
   /** What the names of a key's states start with: the name of its block. */
   startOf(key: string): string
@@ -37,7 +46,7 @@ export interface LaneParts {
  * createLane sends a call at once when none is under way, and gathers what comes while one is: up
  * to 128, which then go together.
  */
-export function createLane({ run, time, startOf, idOf, jsonOf, carry }: LaneParts): Lane {
+export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: LaneParts): Lane {
   let queue: Call[] = []
   let underWay = 0
   let lastSentMs = 0
@@ -99,7 +108,11 @@ export function createLane({ run, time, startOf, idOf, jsonOf, carry }: LanePart
     lastSentMs = sentMs
     underWay += 1
     try {
-      const reply = await run(scriptArgs(batch, time.at(batch.untilMs), startOf, jsonOf))
+      const deadlineUs = time.at(batch.untilMs)
+      const single = oneArgs(batch, deadlineUs, startOf, idOf)
+      const reply = await (single
+        ? runOne(single)
+        : run(scriptArgs(batch, deadlineUs, startOf, jsonOf)))
       const nowUs = Number(reply[reply.length - 1])
       time.note(nowUs, sentMs)
       if (reply.length === 1) again(batch.firsts)

@@ -33,6 +33,7 @@ export interface TableParts {
   /** What the registry has told of Redis's clock: a first guess for every slot. */
   readonly time: RedisTime
   readonly run: LaneParts['run']
+  readonly runOne: LaneParts['runOne']
   /** Throws if a rule cannot be kept here. */
   check(rule: Rule): void
   readonly denyCache: Required<DenyCacheOptions> | undefined
@@ -45,6 +46,7 @@ export function createRedisTable({
   figures,
   time,
   run,
+  runOne,
   check,
   denyCache,
   lease,
@@ -83,7 +85,7 @@ export function createRedisTable({
     const slot = connection.slotOf(key)
     let lane = lanes.get(slot)
     if (!lane) {
-      lane = createLane({ run, time: createRedisTime(time), startOf, idOf, jsonOf, carry })
+      lane = createLane({ run, runOne, time: createRedisTime(time), startOf, idOf, jsonOf, carry })
       lanes.set(slot, lane)
     }
     return lane

@@ -13,7 +13,7 @@ import { escapeName } from './names.ts'
 import { createRedisFigures } from './redis-figures.ts'
 import { createRedisTable, type RedisTable } from './redis-table.ts'
 import { createRedisTime } from './redis-time.ts'
-import { CLOCK_LINE, decideScript } from './script.ts'
+import { CLOCK_LINE, decideScript, oneScript } from './script.ts'
 import { leasable, twinOf } from './twins/twins.ts'
 
 export type { DenyCacheOptions, LeaseOptions, RedisClient }
@@ -59,13 +59,17 @@ export function openRedis(
     const own = name === 'default' ? prefix : `${prefix}:${escapeName(name)}`
     const time = createRedisTime()
     const figures = createRedisFigures(connection.send, `${own}:figures`, time)
-    const script = createScript(connection.send, clockLine, () => figures.renew())
+    const { twins, add } = createTwins()
+    const forgotten = () => figures.renew()
+    const one = oneScript(clockLine)
+    let text = ''
     return createRedisTable({
       connection,
       prefix: own,
       figures,
       time,
-      run: script.run,
+      run: runnerOf(connection.send, () => (text ||= decideScript(twins, clockLine)), forgotten),
+      runOne: runnerOf(connection.send, () => one, forgotten),
       check(rule) {
         if (
           lease &&
@@ -74,7 +78,8 @@ export function openRedis(
         ) {
           throw unleasable(rule)
         }
-        script.add(rule)
+        add(rule)
+        text = ''
       },
       denyCache,
       lease,
@@ -124,41 +129,43 @@ function checkLease(options: LeaseOptions | undefined): Required<LeaseOptions> |
   return { units, leaseMs }
 }
 
-/** The script of one table: it has the twins of the algorithms that the table's rules use. */
-function createScript(send: Send, clockLine: string, forgotten: () => Promise<void>) {
+/** The twins of the algorithms that the rules of one table use. */
+function createTwins() {
   const twins = new Map<string, string>()
-  let text = ''
-  let sha = ''
-
   return {
+    twins,
     add(rule: Rule): void {
       const { algorithm } = rule
       if (algorithm.cells(rule) === 0 || twins.has(algorithm.name)) return
       const twin = twinOf(algorithm)
       if (twin === '') throw untwinned(rule)
       twins.set(algorithm.name, twin)
-      text = ''
     },
+  }
+}
 
-    /** Runs the script by its hash, and in full where the server does not know it yet. */
-    async run(args: string[]): Promise<readonly unknown[]> {
-      if (text === '') {
-        text = decideScript(twins, clockLine)
-        sha = ''
-      }
-      if (sha === '') sha = await sha1(text)
-      const [, firstKey] = args
-      args.unshift(sha)
-      try {
-        return (await send(firstKey, 'EVALSHA', args)) as unknown[]
-      } catch (error) {
-        if (!(error instanceof Error && error.message.includes('NOSCRIPT'))) throw error
-        // The server is new, or was emptied. That it knows our figures is not urgent.
-        forgotten().catch(() => {})
-        args[0] = text
-        return (await send(firstKey, 'EVAL', args)) as unknown[]
-      }
-    },
+/** Runs a script by its hash, and in full where the server does not know it yet. */
+function runnerOf(send: Send, textNow: () => string, forgotten: () => Promise<void>) {
+  let text = ''
+  let sha = ''
+  return async (args: string[]): Promise<readonly unknown[]> => {
+    const wanted = textNow()
+    if (text !== wanted) {
+      text = wanted
+      sha = ''
+    }
+    if (sha === '') sha = await sha1(wanted)
+    const [, firstKey] = args
+    args.unshift(sha)
+    try {
+      return (await send(firstKey, 'EVALSHA', args)) as unknown[]
+    } catch (error) {
+      if (!(error instanceof Error && error.message.includes('NOSCRIPT'))) throw error
+      // The server is new, or was emptied. That it knows our figures is not urgent.
+      forgotten().catch(() => {})
+      args[0] = wanted
+      return (await send(firstKey, 'EVAL', args)) as unknown[]
+    }
   }
 }
 

@@ -2,6 +2,7 @@ import { newFigures } from '../../decision.ts'
 import type { Rule } from '../../rule.ts'
 import type { RuleSet } from '../store.ts'
 import { escapeName } from './names.ts'
+import { isInstant } from './twins/twins.ts'
 import type { View } from './view.ts'
 
 /** RedisRules is a rule set that knows which of its rules keep a state in Redis. */
@@ -11,6 +12,8 @@ export interface RedisRules extends RuleSet {
   readonly places: readonly number[]
   /** What the names of the states end with. */
   readonly endings: readonly string[]
+  /** The one stateful rule, where there is one and its state is an instant of freshness. */
+  readonly instant: Rule | undefined
   /** Where the states of a key are read into; the next key's go there, too. */
   readonly view: View
 }
@@ -20,6 +23,8 @@ export function redisRules(rules: readonly Rule[]): RedisRules {
   const stateful = places.map((i) => rules[i])
   const figures = newFigures(rules.length)
   figures.remaining.fill(Number.POSITIVE_INFINITY)
+  const [only, ...others] = stateful
+  const isInstantOnly = only && others.length === 0 && only.gapParts === 1
   return {
     rules: [...rules],
     capacity: Math.min(...rules.map((rule) => rule.capacity)),
@@ -28,6 +33,7 @@ export function redisRules(rules: readonly Rule[]): RedisRules {
     stateful,
     places,
     endings: stateful.map((rule) => escapeName(rule.name)),
+    instant: isInstantOnly && isInstant(only.algorithm) ? only : undefined,
     view: { states: stateful.map(() => new Float64Array(3)), blockUs: 0 },
   }
 }

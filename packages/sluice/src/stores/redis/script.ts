@@ -161,6 +161,39 @@ export function decideScript(twins: ReadonlyMap<string, string>, clockLine = CLO
 }
 
 /**
+ * A script for what most trips are: one check by one rule whose state is a single instant of
+ * freshness. It does what the other one would do, in half the time.
+ *
+ * ARGV: the deadline, or 0; the number of the rule's figures; how far the cost moves the instant, and
+ * how far ahead it may lie at most, in microseconds. KEYS and the answer are as above.
+ */
+const one = `
+local deadline = tonumber(ARGV[1])
+if deadline > 0 and now > deadline then return { now } end
+local values = redis.call('MGET', KEYS[1], KEYS[2])
+local block, value, id, fresh = values[1], values[2], ARGV[2], now
+values[3] = now
+if value then
+  local number, cell = string.sub(value, -3), string.sub(value, 1, -4)
+  if string.find(value, ' ', 1, true) then number, cell = string.match(value, '^(%d+) (%d+)') end
+  if number ~= id then return values end
+  cell = tonumber(cell) or 0
+  if cell > now then fresh = cell end
+end
+fresh = fresh + ARGV[3]
+if fresh - now <= tonumber(ARGV[4]) and not (block and (tonumber(block) or 0) > now) then
+  redis.call('SET', KEYS[2], string.format('%d%s', fresh, id), 'PXAT',
+    string.format('%d', math.ceil(fresh / 1000)))
+end
+return values
+`
+
+/** oneScript is the script for one check by one rule. */
+export function oneScript(clockLine = CLOCK_LINE): string {
+  return `${clockLine}${one}`
+}
+
+/**
  * swapScript replaces states by those that were carried over to other figures, as long as nobody
  * was faster. ARGV: for each key the value that was read, the new one, and when that is fresh, in
  * milliseconds.

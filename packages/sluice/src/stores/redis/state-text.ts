@@ -34,8 +34,9 @@ export function idOf(text: string): string {
 
 /** writeState writes a state for the script. */
 export function writeState(id: string, cells: Float64Array, rule: Rule): string {
-  const numbers = rule.algorithm.grows ? entriesOf(cells) : [...cells]
-  return [id, ...numbers].join(' ')
+  if (rule.algorithm.grows) return [id, ...entriesOf(cells)].join(' ')
+  const numbers = [...cells.subarray(0, rule.algorithm.cells(rule))]
+  return numbers.length === 1 && id.length === 3 ? `${numbers[0]}${id}` : [id, ...numbers].join(' ')
 }
 
 function fill(cells: Float64Array, numbers: readonly number[], rule: Rule): Float64Array {

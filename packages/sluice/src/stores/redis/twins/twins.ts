@@ -34,6 +34,11 @@ export function twinsText(twins: ReadonlyMap<string, string>): string {
   return `${exact}local twins = {}\n${each.join('')}`
 }
 
+/** isInstant tells whether an algorithm's state is one instant of freshness, by the twin built in. */
+export function isInstant(algorithm: { readonly name: string; readonly lua: string }): boolean {
+  return [freshTime, leakyBucket].includes(twinOf(algorithm))
+}
+
 /** The algorithms whose units can be taken ahead of time, and whether their windows have an edge. */
 export const leasable: Readonly<Record<string, { readonly edge: boolean }>> = {
   'token-bucket': { edge: false },
