@@ -129,7 +129,7 @@ describe('the import arrows', () => {
 
   it('say what is allowed', () =>
     expect(library({ 'stores/a.ts': "import { a } from '../limiter.ts'" })).toEqual([
-      'stores/a.ts:1: imports limiter.ts; stores may import stores, nouns, stores/redis/twins, ' +
+      'stores/a.ts:1: imports limiter.ts; stores may import stores, nouns, stores/redis/twins, soon, time-limit, ' +
         'and types of the two contracts',
     ]))
 

@@ -38,9 +38,13 @@ export function createTimeLimit(limitMs: number): TimeLimit {
     setTimeout(() => {
       const nowMs = performance.now()
       const lagMs = nowMs - dueMs
-      if (lagMs > USUAL_LAG_MS) for (const timed of running) timed.dueMs += lagMs
+      if (lagMs > USUAL_LAG_MS) putOff(nowMs + Math.min(lagMs, limitMs))
       soon(() => stopLate(nowMs))
     }, ms)
+  }
+
+  function putOff(untilMs: number): void {
+    for (const timed of running) if (timed.dueMs < untilMs) timed.dueMs = untilMs
   }
 
   function stopLate(nowMs: number): void {

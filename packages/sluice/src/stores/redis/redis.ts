@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { type Clock, systemClock } from '../../clock.ts'
 import { MOST_UNITS } from '../../cost.ts'
 import { SluiceError, shown } from '../../errors.ts'
@@ -152,9 +153,8 @@ function runnerOf(send: Send, textNow: () => string, forgotten: () => Promise<vo
     const wanted = textNow()
     if (text !== wanted) {
       text = wanted
-      sha = ''
+      sha = createHash('sha1').update(text).digest('hex')
     }
-    if (sha === '') sha = await sha1(wanted)
     const [, firstKey] = args
     args.unshift(sha)
     try {
@@ -167,9 +167,4 @@ function runnerOf(send: Send, textNow: () => string, forgotten: () => Promise<vo
       return (await send(firstKey, 'EVAL', args)) as unknown[]
     }
   }
-}
-
-async function sha1(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest('SHA-1', new TextEncoder().encode(text))
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
