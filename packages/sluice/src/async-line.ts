@@ -57,6 +57,8 @@ export function createAsyncLine(clock: Clock): AsyncLine {
     } finally {
       done()
       undone()
+      // Ends a sleep that nobody waits for any more.
+      stop.abort()
       line.waiting -= 1
       line.units -= waiter.cost
       if (line.waiting === 0) lines.delete(key)

@@ -27,15 +27,15 @@ const USUAL_LAG_MS = 5
 
 export function createTimeLimit(limitMs: number): TimeLimit {
   const running = new Set<Timed>()
-  let isArmed = false
+  let timer: ReturnType<typeof setTimeout> | undefined
 
   function arm(): void {
     const [oldest] = running
-    isArmed = oldest !== undefined
+    timer = undefined
     if (!oldest) return
     const ms = Math.max(0, oldest.dueMs - performance.now())
     const dueMs = performance.now() + ms
-    setTimeout(() => {
+    timer = setTimeout(() => {
       const nowMs = performance.now()
       const lagMs = nowMs - dueMs
       if (lagMs > USUAL_LAG_MS) putOff(nowMs + Math.min(lagMs, limitMs))
@@ -48,21 +48,30 @@ export function createTimeLimit(limitMs: number): TimeLimit {
   }
 
   function stopLate(nowMs: number): void {
-    for (const timed of running) {
-      if (timed.dueMs > nowMs) break
-      timed.failed(tooLate(limitMs))
-      running.delete(timed)
+    try {
+      for (const timed of running) {
+        if (timed.dueMs > nowMs) break
+        timed.failed(tooLate(limitMs))
+        running.delete(timed)
+      }
+    } finally {
+      arm()
     }
-    arm()
   }
 
   function start(timed: Timed): void {
     timed.dueMs = performance.now() + limitMs
     running.add(timed)
-    if (!isArmed) arm()
+    if (timer === undefined) arm()
+    else if (running.size === 1) timer.ref?.()
   }
 
-  const stop = (timed: Timed) => running.delete(timed)
+  function stop(timed: Timed): boolean {
+    const wasRunning = running.delete(timed)
+    // With nobody waiting the timer is no reason to keep a process alive.
+    if (running.size === 0) timer?.unref?.()
+    return wasRunning
+  }
 
   return {
     start,

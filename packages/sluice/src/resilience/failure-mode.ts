@@ -9,6 +9,9 @@ import type { FailureOptions } from '../verbs.ts'
 import { type Breaker, createBreakers, type Pass } from './breaker.ts'
 import { shareOf } from './share.ts'
 
+/** How many keys are looked at together, to be shown. */
+const LOOKED_AT = 128
+
 /** How long a caller is told to wait when nobody knows. */
 const UNKNOWN_WAIT_MS = 1_000
 
@@ -22,6 +25,8 @@ export type Question = Pick<TableRequest, 'set' | 'key' | 'cost' | 'spend'>
 export interface FailureMode {
   decide(set: RuleSet, key: string, cost: number, spend: boolean): Promise<Decision>
   decideAll(questions: readonly Question[]): Promise<Decision[]>
+  /** What the store itself says, to be shown; rejects when it says nothing. */
+  look(questions: readonly Question[]): Promise<Decision[]>
   charge(set: RuleSet, key: string, cost: number): Promise<void>
   refund(set: RuleSet, key: string, cost: number): Promise<void>
   block(key: string, us: number): Promise<void>
@@ -57,8 +62,8 @@ export function createFailureMode(
   function decide(set: RuleSet, key: string, cost: number, spend: boolean): Promise<Decision> {
     const known = table.decideAtOnce?.(set, key, cost, spend)
     if (known) return Promise.resolve(known)
-    return new Promise((resolve) => {
-      const asked = new Asked(parts, breakerFor(key), set, key, cost, spend, resolve)
+    return new Promise((resolve, reject) => {
+      const asked = new Asked(parts, breakerFor(key), { set, key, cost, spend }, resolve, reject)
       if (asked.pass) table.decide([asked])
       else asked.answerInstead()
     })
@@ -66,11 +71,12 @@ export function createFailureMode(
 
   function decideAll(questions: readonly Question[]): Promise<Decision[]> {
     const all: Asked[] = []
-    const decisions = questions.map(({ set, key, cost, spend }) => {
+    const decisions = questions.map((question) => {
+      const { set, key, cost, spend } = question
       const known = table.decideAtOnce?.(set, key, cost, spend)
       if (known) return known
-      return new Promise<Decision>((resolve) => {
-        const asked = new Asked(parts, breakerFor(key), set, key, cost, spend, resolve)
+      return new Promise<Decision>((resolve, reject) => {
+        const asked = new Asked(parts, breakerFor(key), question, resolve, reject)
         if (asked.pass) all.push(asked)
         else asked.answerInstead()
       })
@@ -98,6 +104,23 @@ export function createFailureMode(
     if (onStoreFailure === 'local') otherwise()
   }
 
+  async function look(questions: readonly Question[]): Promise<Decision[]> {
+    const decisions: Decision[] = []
+    for (let i = 0; i < questions.length; i += LOOKED_AT) {
+      const requests: TableRequest[] = []
+      const asked = questions.slice(i, i + LOOKED_AT).map(
+        (question) =>
+          new Promise<Decision>((decided, failed) => {
+            requests.push({ ...question, dueMs: performance.now() + timeoutMs, decided, failed })
+          }),
+      )
+      const all = limited(Promise.all(asked))
+      table.decide(requests)
+      decisions.push(...(await insist(all)))
+    }
+    return decisions
+  }
+
   async function insist<T>(call: Promise<T>): Promise<T> {
     try {
       return await call
@@ -109,12 +132,15 @@ export function createFailureMode(
   return {
     decide,
     decideAll,
-    charge: (set, key, cost) =>
-      settle(
+    look,
+    async charge(set, key, cost) {
+      if (cost === 0) return
+      await settle(
         key,
         () => table.charge(set, key, cost),
         () => local.charge(set, key, cost),
-      ),
+      )
+    },
     refund: (set, key, cost) =>
       settle(
         key,
@@ -166,16 +192,15 @@ class Asked implements TableRequest, Timed {
   readonly cost: number
   readonly spend: boolean
   readonly resolve: (decision: Decision) => void
+  readonly reject: (error: unknown) => void
   dueMs = 0
 
   constructor(
     parts: AskedParts,
     breaker: Breaker,
-    set: RuleSet,
-    key: string,
-    cost: number,
-    spend: boolean,
+    { set, key, cost, spend }: Question,
     resolve: (decision: Decision) => void,
+    reject: (error: unknown) => void,
   ) {
     this.parts = parts
     this.breaker = breaker
@@ -185,6 +210,7 @@ class Asked implements TableRequest, Timed {
     this.cost = cost
     this.spend = spend
     this.resolve = resolve
+    this.reject = reject
     if (this.pass) parts.limit.start(this)
   }
 
@@ -201,7 +227,11 @@ class Asked implements TableRequest, Timed {
   }
 
   answerInstead(): void {
-    this.resolve(this.parts.instead(this))
+    try {
+      this.resolve(this.parts.instead(this))
+    } catch (error) {
+      this.reject(error)
+    }
   }
 }
 

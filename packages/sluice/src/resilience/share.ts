@@ -14,7 +14,9 @@ export function shareOf(rule: Rule, fleetSize: number): Rule {
   const gapRest = rest % rule.gapParts
   const fullUs = capacity * gapUs + Math.floor((capacity * gapRest) / rule.gapParts)
   const fullRest = (capacity * gapRest) % rule.gapParts
-  const perUs = fullUs + Math.sign(fullRest)
+  // A log counts in every interval, so its window must not become shorter.
+  const sharedUs = fullUs + Math.sign(fullRest)
+  const perUs = rule.algorithm.grows ? Math.max(sharedUs, rule.perUs) : sharedUs
   return Object.freeze({
     ...rule,
     limit: capacity,

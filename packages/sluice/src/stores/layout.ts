@@ -226,7 +226,8 @@ export function ruleIn(written: readonly Written[], column: number): Rule | unde
   return undefined
 }
 
-function checkNames(rules: readonly Rule[]): void {
+/** checkNames throws if two rules have the same name. */
+export function checkNames(rules: readonly Rule[]): void {
   const seen = new Set<string>()
   for (const { name } of rules) {
     if (seen.has(name)) {

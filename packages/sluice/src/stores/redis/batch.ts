@@ -115,8 +115,8 @@ function callsWord(set: number, first: Call): string {
 /** readView reads what the script found of a key into the view of its set. */
 export function readView({ set }: Call, reply: readonly unknown[], at: number): View {
   const { stateful, view } = set
-  const block = reply[at]
-  view.blockUs = block === null ? 0 : Number(block) || 0
+  const blockUs = Number(reply[at] ?? 0)
+  view.blockUs = Number.isSafeInteger(blockUs) ? blockUs : 0
   for (let i = 0; i < stateful.length; i += 1) {
     const text = reply[at + 1 + i] as string | null
     view.states[i] = readState(text, stateful[i], view.states[i])

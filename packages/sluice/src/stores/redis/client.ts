@@ -142,5 +142,6 @@ function named(error: unknown): never {
 }
 
 function has(client: unknown, name: string): boolean {
+  if (typeof client !== 'object') return false
   return typeof (client as Record<string, unknown> | undefined)?.[name] === 'function'
 }

@@ -36,10 +36,7 @@ export class DecideCall implements Call {
   settle(view: View, leased: number, trip: Trip): void {
     const { set, key, cost, leases, denied, request } = this
     const decision = decisionOf(set.rules, set.figures)
-    if (this.more > 0) {
-      leases?.ended(key)
-      leases?.note(set, key, leased, view, trip)
-    }
+    if (this.more > 0) leases?.note(set, key, leased, view, trip)
     if (denied && request.spend && !decision.allowed) {
       denied.note(set, key, cost, view, trip, decision.retryAfterMs)
     }
@@ -47,7 +44,7 @@ export class DecideCall implements Call {
   }
 
   reject(error: unknown): void {
-    if (this.more > 0) this.leases?.ended(this.key)
+    if (this.more > 0) this.leases?.failed(this.key)
     this.request.failed(error)
   }
 }

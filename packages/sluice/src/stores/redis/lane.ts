@@ -17,6 +17,9 @@ import { copyOf, type View } from './view.ts'
 /** The most decisions of one trip. */
 const MOST = 128
 
+/** The most names of one trip: Lua cannot pass on more than some thousand values at once. */
+const MOST_NAMES = 4_000
+
 /** Lane sends the calls of one slot, in order. */
 export interface Lane {
   /** Gets in line. */
@@ -53,6 +56,9 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
   /** Goes up when trips are given up that may never end. */
   let epoch = 0
   let isDue = false
+  let carrying = 0
+  let carried: { readonly turn: number; readonly first: Call }[] = []
+  let turns = 0
 
   function go(nowMs: number, timeoutMs: number): void {
     if (underWay > 0 && nowMs - lastSentMs > timeoutMs) {
@@ -84,10 +90,13 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
     const firsts: Call[] = []
     let untilMs = Number.POSITIVE_INFINITY
     let taken = 0
+    let names = 0
     for (; taken < queue.length && taken < MOST; taken += 1) {
       const call = queue[taken]
       const last = lasts.get(call.key)
       if (last && last.set !== call.set) break
+      names += last ? 0 : 1 + call.set.stateful.length
+      if (names > MOST_NAMES && firsts.length > 0) break
       if (call.dueMs < nowMs) {
         call.reject(new Error('Redis was too busy to be asked in time.'))
         continue
@@ -115,6 +124,7 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
         : run(scriptArgs(batch, deadlineUs, startOf, jsonOf)))
       const nowUs = Number(reply[reply.length - 1])
       time.note(nowUs, sentMs)
+      if (!isAnswer(reply, batch)) throw new Error('Redis gave an answer that makes no sense.')
       if (reply.length === 1) again(batch.firsts)
       else settle(batch, reply, { nowUs, sentMs })
     } catch (error) {
@@ -159,23 +169,45 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
     return true
   }
 
+  /** Calls whose states are carried over wait for each other, and go on in the order they came. */
   async function carryOver(first: Call, view: View, texts: (string | null)[], trip: Trip) {
+    carrying += 1
+    turns += 1
+    const turn = turns
     try {
-      if (!(await carry(first, view, texts, trip))) again([first])
+      if (!(await carry(first, view, texts, trip))) carried.push({ turn, first })
     } catch (error) {
       for (const call of callsOf([first])) call.reject(error)
+    } finally {
+      carrying -= 1
+      if (carrying === 0) goOn()
     }
+  }
+
+  function goOn(): void {
+    carried.sort((a, b) => a.turn - b.turn)
+    again(carried.map(({ first }) => first))
+    carried = []
   }
 
   /** Calls that did nothing, because they came too late or met other figures, go first. */
   function again(firsts: readonly Call[]): void {
     const calls = callsOf(firsts)
+    if (calls.length === 0) return
     for (const call of calls) call.next = undefined
     queue = [...calls, ...queue]
     flushSoon()
   }
 
   return { add: (call) => void queue.push(call), go }
+}
+
+/** An answer has a value for each name, and the instant; or that alone. */
+function isAnswer(reply: unknown, { firsts }: Batch): reply is readonly unknown[] {
+  if (!Array.isArray(reply) || !(Number(reply[reply.length - 1]) > 0)) return false
+  let names = 0
+  for (const { set } of firsts) names += 1 + set.stateful.length
+  return reply.length === 1 || reply.length === names + 1
 }
 
 /** callsOf are all calls, of all keys. */

@@ -18,10 +18,17 @@ interface Lease {
   readonly view: View
   readonly trip: Trip
   readonly untilMs: number
-  /** The instant of Redis's clock at which a window ends, and the units with it; 0 for none. */
-  readonly edgeUs: number
+  /** The instant of Redis's clock from which on nothing is given back. */
+  readonly backUs: number
+  readonly units: number
   left: number
   isIdle: boolean
+}
+
+/** A call under way that is to bring units, and what is to become of them then. */
+interface Asked {
+  readonly sinceMs: number
+  fate: 'hold' | 'return' | 'drop'
 }
 
 /** How many units a key would have had a use for, as it seems. */
@@ -33,8 +40,8 @@ interface Demand {
 /** Keys whose demand is remembered. */
 const MOST_KEYS = 10_000
 
-/** Leases are spent or returned in this part of their time, so that all is done when it is over. */
-const USABLE = 0.9
+/** Leases are spent in this part of their time, so that what is left is back when it is over. */
+const USABLE = 0.75
 
 /** Leases are looked after this many times in their time. */
 const LOOKS = 4
@@ -50,25 +57,27 @@ export interface Leases {
   wish(set: RedisRules, key: string, cost: number): number
   /** They were taken: `leased` of them, perhaps 0. */
   note(set: RedisRules, key: string, leased: number, view: View, trip: Trip): void
-  /** The call has ended, well or not. */
-  ended(key: string): void
-  /** Gives back what is held of a key. */
+  /** The call that was to take them has failed. */
+  failed(key: string): void
+  /** Gives back what is held of a key, or on its way. */
   giveBack(key: string): void
-  /** Forgets what is held of a key, or of all: Redis has forgotten it as well. */
+  /** Forgets what is held of a key, or of all, or on its way: Redis has forgotten it as well. */
   drop(key?: string): void
   close(): Promise<void>
 }
 
-/** createLeases gives units back by `refund`, which is dropped from the instant `edgeUs` on. */
+/** createLeases gives units back by `refund`, which is dropped from the instant `backUs` on. */
 export function createLeases(
   { units, leaseMs }: Required<LeaseOptions>,
-  refund: (set: RedisRules, key: string, cost: number, edgeUs: number) => Promise<unknown>,
+  refund: (set: RedisRules, key: string, cost: number, backUs: number) => Promise<unknown>,
 ): Leases {
   const held = new Map<string, Lease>()
-  const asked = new Set<string>()
+  const asked = new Map<string, Asked>()
   const demands = createRecent<Demand>(MOST_KEYS)
   const returns = new Set<Promise<unknown>>()
   let timer: ReturnType<typeof setTimeout> | undefined
+  /** Called when no call is under way any more. */
+  let settled = () => {}
 
   function take(set: RedisRules, key: string, cost: number, spend: boolean): boolean {
     const lease = held.get(key)
@@ -86,42 +95,60 @@ export function createLeases(
 
   /** As many as last time if that was enough, else twice as many. */
   function wish(set: RedisRules, key: string, cost: number): number {
-    if (cost === 0 || set.stateful.length === 0 || asked.has(key)) return 0
     const nowMs = performance.now()
+    const before = asked.get(key)
+    if (cost === 0 || set.stateful.length === 0) return 0
+    if (before && nowMs - before.sinceMs < leaseMs) return 0
     const demand = demands.get(key)
     const isBusy = demand !== undefined && nowMs - demand.seenMs < leaseMs
     const wanted = isBusy ? Math.min(units, Math.max(cost, 2 * demand.units)) : 0
     demands.set(key, { units: wanted, seenMs: nowMs })
-    if (wanted > 0) asked.add(key)
+    if (wanted > 0) asked.set(key, { sinceMs: nowMs, fate: 'hold' })
     return wanted
   }
 
+  function ended(key: string): Asked['fate'] {
+    const fate = asked.get(key)?.fate ?? 'return'
+    asked.delete(key)
+    if (asked.size === 0) settled()
+    return fate
+  }
+
   function note(set: RedisRules, key: string, leased: number, view: View, trip: Trip): void {
-    if (leased === 0) return
-    giveBack(key)
-    const edges = set.stateful.flatMap((rule, i) =>
-      leasable[rule.algorithm.name].edge ? [rule.algorithm.freshAtUs(view.states[i], 0, rule)] : [],
-    )
-    const edgeUs = edges.length > 0 ? Math.min(...edges) : 0
-    const edgeMs = edgeUs > 0 ? (edgeUs - trip.nowUs) / 1_000 : leaseMs
-    const untilMs = trip.sentMs + Math.min(USABLE * leaseMs, edgeMs)
-    held.set(key, { set, view: copyOf(view), trip, untilMs, edgeUs, left: leased, isIdle: false })
+    const fate = ended(key)
+    if (leased === 0 || fate === 'drop') return
+    giveBackHeld(key)
+    let backUs = trip.nowUs + leaseMs * 1_000
+    for (const [i, rule] of set.stateful.entries()) {
+      if (!leasable[rule.algorithm.name].edge) continue
+      backUs = Math.min(backUs, rule.algorithm.freshAtUs(view.states[i], 0, rule))
+    }
+    const usableMs = Math.min(USABLE * leaseMs, (backUs - trip.nowUs) / 1_000)
+    const untilMs = trip.sentMs + usableMs
+    const units = { units: leased, left: leased }
+    held.set(key, { set, view: copyOf(view), trip, untilMs, backUs, ...units, isIdle: false })
+    if (fate === 'return') giveBackHeld(key)
     arm()
   }
 
-  function giveBack(key: string): void {
+  function giveBackHeld(key: string): void {
     const lease = held.get(key)
     if (!lease) return
     held.delete(key)
     if (lease.left === 0) return
     const demand = demands.get(key)
     if (demand) {
-      const used = Math.max(0, demand.units - lease.left)
+      const used = lease.units - lease.left
       demands.set(key, { units: Math.ceil(used / 2), seenMs: demand.seenMs })
     }
-    const returned = refund(lease.set, key, lease.left, lease.edgeUs).catch(() => {})
+    const returned = refund(lease.set, key, lease.left, lease.backUs).catch(() => {})
     returns.add(returned)
     void returned.then(() => returns.delete(returned))
+  }
+
+  /** What is still on its way meets the same fate when it comes. */
+  function decree(fate: Asked['fate'], key?: string): void {
+    for (const [each, call] of asked) if (key === undefined || each === key) call.fate = fate
   }
 
   /** Gives back what is over its time, or was not touched since the last look. */
@@ -129,7 +156,7 @@ export function createLeases(
     timer = undefined
     const nowMs = performance.now()
     for (const [key, lease] of held) {
-      if (lease.isIdle || nowMs >= lease.untilMs) giveBack(key)
+      if (lease.isIdle || nowMs >= lease.untilMs) giveBackHeld(key)
       else lease.isIdle = true
     }
     arm()
@@ -146,15 +173,24 @@ export function createLeases(
     take,
     wish,
     note,
-    ended: (key) => void asked.delete(key),
-    giveBack,
+    failed: (key) => void ended(key),
+    giveBack(key) {
+      decree('return', key)
+      giveBackHeld(key)
+    },
     drop(key) {
+      decree('drop', key)
       if (key === undefined) held.clear()
       else held.delete(key)
     },
     async close() {
-      clearTimeout(timer)
-      for (const key of held.keys()) giveBack(key)
+      decree('return')
+      for (const key of held.keys()) giveBackHeld(key)
+      if (asked.size > 0) {
+        await new Promise<void>((resolve) => {
+          settled = resolve
+        })
+      }
       await Promise.all(returns)
     },
   }

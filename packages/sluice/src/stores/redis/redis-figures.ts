@@ -93,17 +93,24 @@ export function createRedisFigures(send: Send, key: string, time: RedisTime): Re
     return learning.done
   }
 
+  async function renew(): Promise<void> {
+    const known = [...all.values()].filter(({ id }) => id !== undefined)
+    if (known.length > 0) await ask(known)
+  }
+
   return {
     idOf: (rule) => ofRule.get(rule)?.id,
     learn,
     version: () => version,
-    async renew() {
-      const known = [...all.values()].filter(({ id }) => id !== undefined)
-      if (known.length > 0) await ask(known)
-    },
+    renew,
     async ruleOf(id, like) {
+      for (const known of all.values()) {
+        if (known.id === id) return ruleFrom(known.text, like.algorithm, like.name)
+      }
       const text = await send(key, 'HGET', [key, `id ${Number(id)}`])
-      return typeof text === 'string' ? ruleFrom(text, like.algorithm, like.name) : undefined
+      if (typeof text === 'string') return ruleFrom(text, like.algorithm, like.name)
+      await renew()
+      return undefined
     },
   }
 }

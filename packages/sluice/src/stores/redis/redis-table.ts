@@ -1,5 +1,6 @@
 import type { Rule } from '../../rule.ts'
 import { createTimeLimit } from '../../time-limit.ts'
+import { checkNames } from '../layout.ts'
 import type { AsyncTable } from '../store.ts'
 import { type Call, settleCalls, type Trip } from './batch.ts'
 import type { Connection } from './client.ts'
@@ -13,7 +14,7 @@ import type { RedisFigures } from './redis-figures.ts'
 import { createRedisTime, type RedisTime } from './redis-time.ts'
 import { type RedisRules, redisRules, setJson } from './rule-set.ts'
 import { swapScript } from './script.ts'
-import { idOf as idIn, writeState } from './state-text.ts'
+import { idOf as idIn, readState, writeState } from './state-text.ts'
 import type { View } from './view.ts'
 
 /** RedisTable is the table of one limiter name; each limiter opens it with its own timeout. */
@@ -24,6 +25,9 @@ export interface RedisTable {
 
 /** Slots in a row that are one part of a Cluster: 64 of 16,384. */
 const PART_BITS = 6
+
+/** The longest that a trip may take by which states are carried over. */
+const CARRY_MS = 1_000
 
 export interface TableParts {
   readonly connection: Connection
@@ -52,9 +56,12 @@ export function createRedisTable({
   lease,
 }: TableParts): RedisTable {
   const seen = new Map<string, Rule>()
+  /** The first algorithm of each rule name. */
+  const algorithms = new Map<string, string>()
   const lanes = new Map<number, Lane>()
   const jsons = new WeakMap<RedisRules, { version: number; json: string }>()
-  const blockOnly = redisRules([])
+  const { limited } = createTimeLimit(CARRY_MS)
+  const blockOnly = redisRules([], () => '')
   const denied = denyCache && createDenyCache(denyCache)
   const leases =
     lease &&
@@ -63,10 +70,23 @@ export function createRedisTable({
     )
 
   function use(rules: readonly Rule[]): RedisRules {
+    checkNames(rules)
     for (const rule of rules) check(rule)
-    const set = redisRules(rules)
-    for (const rule of set.stateful) seen.set(rule.name, rule)
+    const set = redisRules(rules, endingOf)
+    set.stateful.forEach((rule, i) => {
+      seen.set(set.endings[i], rule)
+    })
     return set
+  }
+
+  /**
+   * What names of a rule's states end with. A rule of the same name and another algorithm has states
+   * of its own.
+   */
+  function endingOf({ name, algorithm }: Rule): string {
+    const first = algorithms.get(name) ?? algorithm.name
+    algorithms.set(name, first)
+    return first === algorithm.name ? escapeName(name) : `${escapeName(name)}:${algorithm.name}`
   }
 
   const startOf = (key: string) => `${prefix}:{${escapeName(key)}}:`
@@ -99,8 +119,10 @@ export function createRedisTable({
     for (const [i, rule] of set.stateful.entries()) {
       const text = texts[i]
       if (text === null || idIn(text) === idOf(rule)) continue
-      const from = (await figures.ruleOf(idIn(text), rule)) ?? rule
-      rule.algorithm.carry(view.states[i], 0, from, rule, trip.nowUs)
+      const from = await limited(figures.ruleOf(idIn(text), rule))
+      // What nobody can read, or was another algorithm's, is as good as nothing.
+      if (from) rule.algorithm.carry(view.states[i], 0, from, rule, trip.nowUs)
+      else view.states[i] = readState(null, rule, view.states[i])
       const freshMs = Math.ceil(rule.algorithm.freshAtUs(view.states[i], 0, rule) / 1_000)
       names.push(startOf(key) + set.endings[i])
       words.push(text, writeState(idOf(rule), view.states[i], rule), String(Math.max(1, freshMs)))
@@ -109,14 +131,16 @@ export function createRedisTable({
       settleCalls(first, view, trip)
       return true
     }
-    await connection.send(names[0], 'EVAL', [swapScript, String(names.length), ...names, ...words])
+    const args = [swapScript, String(names.length), ...names, ...words]
+    await limited(connection.send(names[0], 'EVAL', args))
     return false
   }
 
   /** Makes calls together, once the numbers of their figures are known. */
   function makeCalls(calls: readonly Call[], timeoutMs: number): void {
     const unknown = unknownOf(calls)
-    if (unknown.length === 0) {
+    // Without Redis's time a call would have no deadline.
+    if (unknown.length === 0 && time.at(0) !== 0) {
       sendCalls(calls, timeoutMs)
       return
     }
@@ -190,6 +214,7 @@ export function createRedisTable({
       async block(key, us) {
         leases?.giveBack(key)
         await settle(timeoutMs, 'block', blockOnly, key, us)
+        denied?.drop(key)
       },
       async unblock(key) {
         await settle(timeoutMs, 'unblock', blockOnly, key, 0)
@@ -197,7 +222,7 @@ export function createRedisTable({
       },
       async reset(key) {
         leases?.drop(key)
-        await settle(timeoutMs, 'reset', redisRules([...seen.values()]), key, 0)
+        await settle(timeoutMs, 'reset', redisRules([...seen.values()], endingOf), key, 0)
         denied?.drop(key)
       },
       async clear() {

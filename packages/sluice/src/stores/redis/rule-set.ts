@@ -1,7 +1,6 @@
 import { newFigures } from '../../decision.ts'
 import type { Rule } from '../../rule.ts'
 import type { RuleSet } from '../store.ts'
-import { escapeName } from './names.ts'
 import { isInstant } from './twins/twins.ts'
 import type { View } from './view.ts'
 
@@ -18,7 +17,8 @@ export interface RedisRules extends RuleSet {
   readonly view: View
 }
 
-export function redisRules(rules: readonly Rule[]): RedisRules {
+/** redisRules makes rules ready; `endingOf` is what the names of a rule's states end with. */
+export function redisRules(rules: readonly Rule[], endingOf: (rule: Rule) => string): RedisRules {
   const places = rules.flatMap((rule, i) => (rule.algorithm.cells(rule) > 0 ? [i] : []))
   const stateful = places.map((i) => rules[i])
   const figures = newFigures(rules.length)
@@ -32,7 +32,7 @@ export function redisRules(rules: readonly Rule[]): RedisRules {
     figures,
     stateful,
     places,
-    endings: stateful.map((rule) => escapeName(rule.name)),
+    endings: stateful.map(endingOf),
     instant: isInstantOnly && isInstant(only.algorithm) ? only : undefined,
     view: { states: stateful.map(() => new Float64Array(3)), blockUs: 0 },
   }

@@ -27,18 +27,24 @@ for i = 1, #sets do
   for _, rule in ipairs(sets[i]) do rule.twin = twins[rule.algorithm] end
 end
 
+local function whole(text)
+  local number = tonumber(text)
+  return number and number >= 0 and number <= 9007199254740991 and number or 0
+end
+
 local function read(value, rule)
   if not value then
     if rule.cells <= 3 then return rule.cells > 0 and { 0, 0, 0 } or {} end
   elseif not find(value, ' ', 1, true) then
     if sub(value, -3) ~= rule.id then return nil end
-    if rule.cells <= 3 then return { tonumber(sub(value, 1, -4)) or 0, 0, 0 } end
+    if rule.cells <= 3 then return { whole(sub(value, 1, -4)), 0, 0 } end
     value = sub(value, -3) .. ' ' .. sub(value, 1, -4)
   elseif string.match(value, '^%d+') ~= rule.id then
     return nil
   end
   local cells = {}
-  for cell in string.gmatch(value or '', ' (%d+)') do cells[#cells + 1] = tonumber(cell) end
+  for cell in string.gmatch(value or '', ' (%d+)') do cells[#cells + 1] = whole(cell) end
+  if rule.twin.grows and #cells % 2 == 1 then return {} end
   for i = #cells + 1, rule.cells do cells[i] = 0 end
   return cells
 end
@@ -138,7 +144,7 @@ for a = 3, #ARGV do
     end
     states[i] = cells
   end
-  local block = values[k] and tonumber(values[k]) or 0
+  local block = values[k] and whole(values[k]) or 0
   local changed = false
   if not cost then
     changed = make(word, set, states, block, k)
@@ -177,11 +183,13 @@ if value then
   local number, cell = string.sub(value, -3), string.sub(value, 1, -4)
   if string.find(value, ' ', 1, true) then number, cell = string.match(value, '^(%d+) (%d+)') end
   if number ~= id then return values end
-  cell = tonumber(cell) or 0
-  if cell > now then fresh = cell end
+  cell = tonumber(cell)
+  if cell and cell > now and cell <= 9007199254740991 then fresh = cell end
 end
 fresh = fresh + ARGV[3]
-if fresh - now <= tonumber(ARGV[4]) and not (block and (tonumber(block) or 0) > now) then
+block = block and tonumber(block)
+local is_blocked = block and block > now and block <= 9007199254740991
+if fresh - now <= tonumber(ARGV[4]) and not is_blocked then
   redis.call('SET', KEYS[2], string.format('%d%s', fresh, id), 'PXAT',
     string.format('%d', math.ceil(fresh / 1000)))
 end

@@ -58,7 +58,8 @@ function entriesOf(list: Float64Array): number[] {
   })
 }
 
-function listOf(entries: readonly number[]): Float64Array {
+function listOf(given: readonly number[]): Float64Array {
+  const entries = given.length % 2 === 0 ? given : []
   let units = 0
   for (let i = 1; i < entries.length; i += 2) units += entries[i]
   return Float64Array.from([0, entries.length / 2, units, ...entries])
