@@ -250,6 +250,39 @@ describe('a lease', () => {
     expect((await limiter.peek('alice')).remaining).toBe(900)
   })
 
+  it('on its way obeys a block, a reset and the end', async () => {
+    const name = newName()
+    const { limiter } = nodeOf(hour, { lease }, name)
+    const other = nodeOf(hour, {}, name).limiter
+    const spend = async (count: number) => {
+      for (let i = 0; i < count; i += 1) await limiter.check('alice')
+    }
+    await spend(10)
+    const late = limiter.check('alice')
+    await limiter.block('alice', '1m')
+    await late
+    expect((await limiter.check('alice')).source).toBe('blocked')
+    await limiter.unblock('alice')
+    await expect.poll(async () => (await other.peek('alice')).remaining).toBe(989)
+    await limiter.reset('alice')
+    await spend(40)
+    const last = limiter.check('alice')
+    await limiter.close()
+    await last
+    await expect.poll(async () => (await other.peek('alice')).remaining).toBe(959)
+  })
+
+  it('goes back in time when another limiter of the name has closed', async () => {
+    const store = redisStore(client, { lease: { units: 100, leaseMs: 200 } })
+    const name = newName()
+    const [one, two] = [0, 1].map(() => createLimiter(hour, { store, name, timeoutMs: 5_000 }))
+    for (let i = 0; i < 20; i += 1) await one.check('alice')
+    await one.close()
+    for (let i = 0; i < 40; i += 1) await two.check('alice')
+    const other = nodeOf(hour, {}, name).limiter
+    await expect.poll(async () => (await other.peek('alice')).remaining).toBe(940)
+  })
+
   it('is for token buckets, GCRA and fixed windows only', () => {
     const on = (rule: Rule) => () => nodeOf([rule, unlimited()], { lease })
     expect(on(fixedWindow({ limit: 5, per: '1s' }))).not.toThrow()

@@ -1,6 +1,15 @@
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { createLimiter, type Decision, defineAlgorithm, defineRule, tokenBucket } from 'sluice'
+import {
+  createLimiter,
+  createPolicy,
+  type Decision,
+  defineAlgorithm,
+  defineRule,
+  type Rule,
+  slidingWindowLog,
+  tokenBucket,
+} from 'sluice'
 import { redisStore } from 'sluice/redis'
 import { storeSuite } from 'sluice/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -105,7 +114,139 @@ describe('redisStore', () => {
     await other.close()
   })
 
+  it('refuses two rules of one name, and keeps those of two algorithms apart', async () => {
+    const store = redisStore(client)
+    expect(() => createLimiter([rule, tokenBucket({ limit: 5, per: '1s' })], { store })).toThrow(
+      /two rules of one limiter/,
+    )
+    const tiers = {
+      a: tokenBucket({ limit: 6, per: '1h', name: 'api' }),
+      b: slidingWindowLog({ limit: 6, per: '1h', name: 'api' }),
+    }
+    const policy = createPolicy({ tiers, defaultTier: 'a' })
+    const limiter = createLimiter(policy, { store, name: 'two algorithms', timeoutMs: 5_000 })
+    let admitted = 0
+    for (let i = 0; i < 40; i += 1) {
+      const tier = i % 2 === 0 ? 'a' : 'b'
+      if ((await limiter.check('alice', 1, { tier })).allowed) admitted += 1
+    }
+    expect(admitted).toBe(12)
+    await limiter.reset('alice')
+    expect((await limiter.peek('alice', 1, { tier: 'b' })).remaining).toBe(6)
+  })
+
+  it('starts afresh under a name that had another algorithm, and fails nobody', async () => {
+    const make = (made: Rule) =>
+      createLimiter(made, { store: redisStore(client), name: 'changed algorithm' })
+    await make(tokenBucket({ limit: 6, per: '1h', name: 'api' })).check('alice', 4)
+    const log = make(slidingWindowLog({ limit: 6, per: '1h', name: 'api' }))
+    expect(await log.check('alice')).toMatchObject({ remaining: 5, source: 'store' })
+    expect(await log.check('alice')).toMatchObject({ remaining: 4, source: 'store' })
+  })
+
+  it('answers a long checkMany in order, also when the limits have changed', async () => {
+    const store = redisStore(client)
+    const tiers = {
+      a: tokenBucket({ limit: 10, per: '1h' }),
+      b: tokenBucket({ limit: 150, per: '1h' }),
+    }
+    const limiter = createLimiter(createPolicy({ tiers }), {
+      store,
+      name: 'long',
+      timeoutMs: 5_000,
+    })
+    await limiter.check('alice', 1, { tier: 'a' })
+    const all = await limiter.checkMany(
+      Array.from({ length: 384 }, () => ({ key: 'alice', tier: 'b' })),
+    )
+    expect(all.map(({ allowed }) => allowed)).toEqual(all.map((_, i) => i < 149))
+  })
+
+  it('knows its figures when Redis has forgotten them', async () => {
+    const store = redisStore(client)
+    const tiers = {
+      a: tokenBucket({ limit: 1_000, per: '1h' }),
+      b: tokenBucket({ limit: 10, per: '1h' }),
+    }
+    const limiter = createLimiter(createPolicy({ tiers }), {
+      store,
+      name: 'forgot',
+      timeoutMs: 5_000,
+    })
+    await limiter.peek('alice', 1, { tier: 'b' })
+    await limiter.check('alice', 900, { tier: 'a' })
+    await client.del('slu:forgot:figures')
+    expect((await limiter.check('alice', 1, { tier: 'b' })).allowed).toBe(false)
+  })
+
+  it('takes poisoned values for nothing, and repairs them', async () => {
+    const limiter = on(client, 'poisoned')
+    const [state, block] = ['slu:poisoned:{alice}:token-bucket', 'slu:poisoned:{alice}:']
+    await limiter.check('alice')
+    const id = (await client.get(state))?.slice(-3)
+    for (const bad of ['inf', '9'.repeat(25), '-5', 'nan', '', 'x', '1 2 3 x']) {
+      await client.set(state, `${bad}${id}`)
+      await client.set(block, bad)
+      expect(await limiter.check('alice', 4)).toMatchObject({ remaining: 6, source: 'store' })
+      expect(await limiter.check('alice')).toMatchObject({ remaining: 5, source: 'store' })
+      // Several at once go another way.
+      await client.set(state, `${bad}${id}`)
+      const both = await limiter.checkMany([{ key: 'alice', cost: 4 }, { key: 'alice' }])
+      expect(both.map(remaining)).toEqual([6, 5])
+    }
+    await client.del(state, block)
+    await client.hset(state, 'a', '1')
+    expect((await limiter.check('alice')).remaining).toBe(9)
+  })
+
+  it('lists what Redis says, or nothing', async () => {
+    let isBroken = false
+    const shaky = {
+      call(command: string, args: string[]) {
+        if (isBroken && command.startsWith('EVAL')) return Promise.reject(new Error('no scripts'))
+        return client.call(command, args)
+      },
+    }
+    const limiter = on(shaky, 'shown')
+    await limiter.check('alice', 10)
+    isBroken = true
+    const list = async () => {
+      const keys: string[] = []
+      for await (const { key } of limiter.entries()) keys.push(key)
+      return keys
+    }
+    await expect(list()).rejects.toMatchObject({ code: 'SLUICE_STORE_UNAVAILABLE' })
+  })
+
+  it('sends no call without a deadline, not even the first', async () => {
+    const deadlines: number[] = []
+    const watched = {
+      call(command: string, args: string[]) {
+        if (command === 'EVALSHA') deadlines.push(Number(args[2 + Number(args[1])]))
+        return client.call(command, args)
+      },
+    }
+    await on(watched, 'first').block('alice', 1_000)
+    await on(watched, 'first too').check('alice')
+    expect(deadlines.every((us) => Math.abs(us / 1_000 - Date.now()) < 10_000)).toBe(true)
+    expect(deadlines).toHaveLength(2)
+  })
+
+  it('leaves no timer behind when calls have waited their turn', async () => {
+    const limiter = createLimiter(tokenBucket({ limit: 100, per: '1s', burst: 1 }), {
+      store: redisStore(client),
+      name: 'waited',
+    })
+    const timers = () =>
+      process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+    const before = timers()
+    const wait = () => limiter.wait('alice', 1, { maxWaitMs: '1h' })
+    await Promise.all(Array.from({ length: 5 }, wait))
+    expect(timers()).toBeLessThanOrEqual(before + 1)
+  })
+
   it('refuses what is no client, and an algorithm without a twin', () => {
+    expect(() => redisStore(Redis as never)).toThrow(/valkey-glide/)
     expect(() => redisStore({} as never)).toThrow(/ioredis, node-redis or valkey-glide/)
     const own = defineRule(defineAlgorithm({ ...rule.algorithm, name: 'own' }), {
       limit: 1,

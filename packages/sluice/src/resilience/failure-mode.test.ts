@@ -168,6 +168,25 @@ describe('while its store fails, a limiter', () => {
     expect(asked).toHaveLength(8)
   })
 
+  it('takes no charge of nothing for a sign of life', async () => {
+    const recovered = vi.fn()
+    const { limiter, be } = shaky({ onRecovered: recovered })
+    vi.useFakeTimers({ toFake: ['performance'] })
+    be('failing')
+    for (let i = 0; i < 5; i += 1) await limiter.check('alice')
+    vi.advanceTimersByTime(200)
+    await limiter.charge('alice', 0)
+    expect(recovered).not.toHaveBeenCalled()
+  })
+
+  it('lets everybody pass who waits, if it is to be open', async () => {
+    const { limiter, be } = shaky({ onStoreFailure: 'open' })
+    be('failing')
+    const waits = Array.from({ length: 8 }, () => limiter.wait('alice', 1, { maxWaitMs: 100 }))
+    const all = await Promise.all(waits)
+    expect(all.every(({ allowed, source }) => allowed && source === 'open')).toBe(true)
+  })
+
   it('goes on with what was used locally when the store fails again', async () => {
     const { limiter, be } = shaky()
     be('failing')

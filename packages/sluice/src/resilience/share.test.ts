@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { fixedWindow } from '../algorithms/fixed-window.ts'
 import { leakyBucket } from '../algorithms/leaky-bucket.ts'
 import { slidingWindowCounter } from '../algorithms/sliding-window-counter.ts'
+import { slidingWindowLog } from '../algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
 import { unlimited } from '../algorithms/unlimited.ts'
 import { createLimiter } from '../limiter.ts'
@@ -60,6 +61,11 @@ describe('shareOf', () => {
     expect(shared / whole).toBeGreaterThan(0.9)
     // One window more may have begun.
     expect(shared / whole).toBeLessThan(1.01)
+  })
+
+  it('of a log keeps its window, in which every interval counts', () => {
+    const share = shareOf(slidingWindowLog({ limit: 10, per: '1s' }), 6)
+    expect(share).toMatchObject({ limit: 1, perUs: 1_000_000 })
   })
 
   it('leaves a rule alone in a fleet of one, and one without a limit always', () => {
