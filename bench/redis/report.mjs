@@ -47,7 +47,7 @@ export function reportOf({ machine, server, load, versions, repetitions, rows },
     return part(workloads[section].about, speed)
     /** @param {string} title @param {(rows: Row[]) => [string[], string[][]]} make */
     function part(title, make) {
-      return `\n${title}\n\n${table(...make(own))}`
+      return `\n${table === markdownTable ? '## ' : ''}${title}\n\n${table(...make(own))}`
     }
   })
   const list = Object.entries(versions).map(([name, version]) => `${name} ${version}`)

@@ -17,6 +17,10 @@ import { copyOf, type View } from './view.ts'
 /** The most decisions of one trip. */
 const MOST = 128
 
+/** So many calls are worth two trips, after so many trips in a row that had several. */
+const WORTH_TWO = 24
+const STEADY = 8
+
 /** The most names of one trip: Lua cannot pass on more than some thousand values at once. */
 const MOST_NAMES = 4_000
 
@@ -56,6 +60,8 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
   /** Goes up when trips are given up that may never end. */
   let epoch = 0
   let isDue = false
+  /** Trips in a row that had several calls. */
+  let sharedTrips = 0
   let carrying = 0
   let carried: { readonly turn: number; readonly first: Call }[] = []
   let turns = 0
@@ -71,14 +77,25 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
 
   /** Sends what is in line, as long as there is that much. */
   function flush(least: number): void {
+    const most = isBusy() ? Math.ceil(queue.length / 2) : MOST
     while (queue.length >= least) {
-      const batch = next(performance.now())
+      const batch = next(performance.now(), most)
       if (batch.firsts.length > 0) void send(batch)
     }
   }
 
+  /**
+   * Under a steady load that does not fill trips, calls go in two, so that Redis works on one while
+   * the other's callers are served.
+   */
+  function isBusy(): boolean {
+    return (
+      underWay === 0 && sharedTrips >= STEADY && queue.length >= WORTH_TWO && queue.length < MOST
+    )
+  }
+
   /** The next calls for one trip: about one key only with the same rules, and none that are late. */
-  function next(nowMs: number): Batch {
+  function next(nowMs: number, most: number): Batch {
     if (queue.length === 1) {
       const [call] = queue
       if (call.dueMs >= nowMs) {
@@ -91,7 +108,7 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
     let untilMs = Number.POSITIVE_INFINITY
     let taken = 0
     let names = 0
-    for (; taken < queue.length && taken < MOST; taken += 1) {
+    for (; taken < queue.length && taken < most; taken += 1) {
       const call = queue[taken]
       const last = lasts.get(call.key)
       if (last && last.set !== call.set) break
@@ -114,6 +131,7 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
     const sentMs = performance.now()
     const sentIn = epoch
     const isShared = batch.firsts.length > 1 || batch.firsts[0].next !== undefined
+    sharedTrips = isShared ? sharedTrips + 1 : 0
     lastSentMs = sentMs
     underWay += 1
     try {
