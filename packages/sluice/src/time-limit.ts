@@ -1,10 +1,13 @@
 import { SluiceError } from './errors.ts'
 import { soon } from './soon.ts'
 
-/** Timed is something that may take too long. */
+/** Timed is something that may take too long. What runs is a chain, the oldest first. */
 export interface Timed {
   /** The moment at which it is too late. Set when its time begins; it may be put off. */
   dueMs: number
+  isRunning: boolean
+  older: Timed | undefined
+  newer: Timed | undefined
   failed(error: unknown): void
 }
 
@@ -26,11 +29,11 @@ export interface TimeLimit {
 const USUAL_LAG_MS = 5
 
 export function createTimeLimit(limitMs: number): TimeLimit {
-  const running = new Set<Timed>()
+  let oldest: Timed | undefined
+  let newest: Timed | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
 
   function arm(): void {
-    const [oldest] = running
     timer = undefined
     if (!oldest) return
     const ms = Math.max(0, oldest.dueMs - performance.now())
@@ -44,15 +47,17 @@ export function createTimeLimit(limitMs: number): TimeLimit {
   }
 
   function putOff(untilMs: number): void {
-    for (const timed of running) if (timed.dueMs < untilMs) timed.dueMs = untilMs
+    for (let timed = oldest; timed && timed.dueMs < untilMs; timed = timed.newer) {
+      timed.dueMs = untilMs
+    }
   }
 
   function stopLate(nowMs: number): void {
     try {
-      for (const timed of running) {
-        if (timed.dueMs > nowMs) break
+      while (oldest && oldest.dueMs <= nowMs) {
+        const timed = oldest
         timed.failed(tooLate(limitMs))
-        running.delete(timed)
+        stop(timed)
       }
     } finally {
       arm()
@@ -61,16 +66,28 @@ export function createTimeLimit(limitMs: number): TimeLimit {
 
   function start(timed: Timed): void {
     timed.dueMs = performance.now() + limitMs
-    running.add(timed)
+    timed.isRunning = true
+    timed.older = newest
+    if (newest) newest.newer = timed
+    else oldest = timed
+    newest = timed
     if (timer === undefined) arm()
-    else if (running.size === 1) timer.ref?.()
+    else if (oldest === timed) timer.ref?.()
   }
 
   function stop(timed: Timed): boolean {
-    const wasRunning = running.delete(timed)
+    if (!timed.isRunning) return false
+    const { older, newer } = timed
+    if (older) older.newer = newer
+    else oldest = newer
+    if (newer) newer.older = older
+    else newest = older
+    timed.isRunning = false
+    timed.older = undefined
+    timed.newer = undefined
     // With nobody waiting the timer is no reason to keep a process alive.
-    if (running.size === 0) timer?.unref?.()
-    return wasRunning
+    if (!oldest) timer?.unref?.()
+    return true
   }
 
   return {
@@ -78,7 +95,8 @@ export function createTimeLimit(limitMs: number): TimeLimit {
     stop,
     limited: (promise) =>
       new Promise((resolve, reject) => {
-        const timed = { dueMs: 0, failed: reject }
+        const chain = { isRunning: false, older: undefined, newer: undefined }
+        const timed: Timed = { dueMs: 0, ...chain, failed: reject }
         start(timed)
         const ended = () => stop(timed)
         promise.then(ended, ended)

@@ -194,6 +194,9 @@ class Asked implements TableRequest, Timed {
   readonly resolve: (decision: Decision) => void
   readonly reject: (error: unknown) => void
   dueMs = 0
+  isRunning = false
+  older: Timed | undefined = undefined
+  newer: Timed | undefined = undefined
 
   constructor(
     parts: AskedParts,

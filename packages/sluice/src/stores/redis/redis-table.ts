@@ -138,13 +138,13 @@ export function createRedisTable({
 
   /** Makes calls together, once the numbers of their figures are known. */
   function makeCalls(calls: readonly Call[], timeoutMs: number): void {
-    const unknown = unknownOf(calls)
     // Without Redis's time a call would have no deadline.
-    if (unknown.length === 0 && time.at(0) !== 0) {
+    if (time.at(0) !== 0 && calls.every(isKnown)) {
       sendCalls(calls, timeoutMs)
       return
     }
-    figures.learn(unknown).then(
+    const rules = calls.flatMap(({ set }) => set.stateful)
+    figures.learn(rules.filter((rule) => figures.idOf(rule) === undefined)).then(
       () => sendCalls(calls, timeoutMs),
       (error) => {
         for (const call of calls) call.reject(error)
@@ -152,17 +152,20 @@ export function createRedisTable({
     )
   }
 
-  /** The rules of these calls whose figures have no number yet. */
-  function unknownOf(calls: readonly Call[]): Rule[] {
-    const unknown: Rule[] = []
-    for (const { set } of calls) {
-      for (const rule of set.stateful) if (figures.idOf(rule) === undefined) unknown.push(rule)
-    }
-    return unknown
+  /** Whether the figures of a call's rules have numbers. */
+  function isKnown({ set }: Call): boolean {
+    for (const rule of set.stateful) if (figures.idOf(rule) === undefined) return false
+    return true
   }
 
   function sendCalls(calls: readonly Call[], timeoutMs: number): void {
     const nowMs = performance.now()
+    if (calls.length === 1) {
+      const lane = laneOf(calls[0].key)
+      lane.add(calls[0])
+      lane.go(nowMs, timeoutMs)
+      return
+    }
     const lanes = calls.map(({ key }) => laneOf(key))
     for (let i = 0; i < calls.length; i += 1) lanes[i].add(calls[i])
     // The others find nothing in line any more.
