@@ -3,21 +3,11 @@ import { Redis } from 'ioredis'
 import { createLimiter, defineAlgorithm, defineRule, type Rule, tokenBucket } from 'sluice'
 import { redisStore } from 'sluice/redis'
 import { storeSuite } from 'sluice/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RedisServer, startRedis } from './redis/server.ts'
+import { describe, expect, it } from 'vitest'
+import { useRedis } from './redis/fixture.ts'
 import { timedStore } from './redis/timed.ts'
 
-let server: RedisServer
-let client: Redis
-
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.port, '127.0.0.1')
-}, 120_000)
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
-})
+const redis = useRedis()
 
 const message = (child: ChildProcess) =>
   new Promise<unknown>((resolve, reject) => {
@@ -31,7 +21,7 @@ type Admitted = Record<string, Record<string, number>>
 /** Runs a fleet of processes on the same keys, while `meanwhile` happens again and again. */
 async function runFleet(rule: string, keys: string[], meanwhile?: () => Promise<unknown>) {
   const nodes = Array.from({ length: 4 }, (_, i) => {
-    const job = { port: server.port, rule, keys, calls: 3_000, clockHours: 5 * i - 7 }
+    const job = { port: redis.server.port, rule, keys, calls: 3_000, clockHours: 5 * i - 7 }
     return fork(new URL('./redis/node.mjs', import.meta.url), [JSON.stringify(job)], {
       execArgv: [],
     })
@@ -79,7 +69,7 @@ describe('a fleet of processes whose clocks are hours apart', () => {
 
   it('counts every call once while scripts are flushed', async () => {
     const { admitted, times } = await runFleet('1000/1h fixed-window', ['flushed'], () =>
-      client.script('FLUSH'),
+      redis.client.script('FLUSH'),
     )
     expect(times).toBeGreaterThan(5)
     expect(totalOf(admitted, 'flushed')).toBe(1_000)
@@ -87,7 +77,7 @@ describe('a fleet of processes whose clocks are hours apart', () => {
 
   it('never admits more while connections are cut, and loses only what was cut off', async () => {
     const { admitted, times } = await runFleet('2000/1h fixed-window', ['cut'], () =>
-      client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'),
+      redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'),
     )
     expect(times).toBeGreaterThan(5)
     const total = totalOf(admitted, 'cut')
@@ -98,11 +88,11 @@ describe('a fleet of processes whose clocks are hours apart', () => {
 
 describe('on the wire', () => {
   it('no argument tells Redis the time, but for the deadline', async () => {
-    const monitor = await new Redis(server.port, '127.0.0.1').monitor()
+    const monitor = await new Redis(redis.server.port, '127.0.0.1').monitor()
     const seen: string[][] = []
     monitor.on('monitor', (_time, args: string[]) => seen.push(args))
     const limiter = createLimiter(tokenBucket({ limit: 7, per: '1m' }), {
-      store: redisStore(client),
+      store: redisStore(redis.client),
       name: 'wire',
     })
     await limiter.check('alice')
@@ -138,7 +128,7 @@ describe('an algorithm of the user', () => {
 
   it('runs on Redis if it brings its twin', async () => {
     const own = defineAlgorithm({ ...algorithm, name: 'own', lua })
-    const { store, clock } = timedStore(client)
+    const { store, clock } = timedStore(redis.client)
     const rule = defineRule(own, { limit: 10, per: '10s' })
     const limiter = createLimiter(rule, { store, timeoutMs: 5_000 })
     expect((await limiter.check('alice', 9)).remaining).toBe(1)
@@ -152,7 +142,7 @@ describe('an algorithm of the user', () => {
   it('is refused without one, and if the twin is no text', () => {
     const own = defineAlgorithm({ ...algorithm, name: 'own' })
     const make = () =>
-      createLimiter(defineRule(own, { limit: 1, per: '1s' }), { store: redisStore(client) })
+      createLimiter(defineRule(own, { limit: 1, per: '1s' }), { store: redisStore(redis.client) })
     expect(make).toThrow(/no Lua twin/)
     expect(() => defineAlgorithm({ ...algorithm, lua: 5 as never })).toThrow(/lua must be a text/)
   })
@@ -161,7 +151,7 @@ describe('an algorithm of the user', () => {
     const wrong = lua.replace('cost * r.gap - r.full)', 'cost * r.gap - 2 * r.full)')
     const cases = storeSuite(
       () => {
-        const { store, clock } = timedStore(client)
+        const { store, clock } = timedStore(redis.client)
         return {
           clock,
           store: {

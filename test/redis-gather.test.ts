@@ -1,22 +1,11 @@
 import { setImmediate } from 'node:timers/promises'
-import { Redis } from 'ioredis'
 import { createLimiter, createPolicy, type Decision, type Rule, tokenBucket } from 'sluice'
 import { createModel, ruleMakers, seededRandom, storeSuite } from 'sluice/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RedisServer, startRedis } from './redis/server.ts'
+import { describe, expect, it } from 'vitest'
+import { useRedis } from './redis/fixture.ts'
 import { timedStore, type Wire } from './redis/timed.ts'
 
-let server: RedisServer
-let client: Redis
-
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.port, '127.0.0.1')
-}, 120_000)
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
-})
+const redis = useRedis()
 
 /** Counts the trips of scripts, and holds them back until they are let go. */
 function createGate() {
@@ -48,7 +37,7 @@ const rule = tokenBucket({ limit: 10, per: '10s' })
 describe('calls on their way to Redis', () => {
   it('go at once when none is under way, and together while one is, 128 at a time', async () => {
     const { wire, trips, hold, letGo } = createGate()
-    const { store } = timedStore(client, wire)
+    const { store } = timedStore(redis.client, wire)
     const limiter = createLimiter(rule, { store, ...options })
     await limiter.checkMany([{ key: 'warm' }, { key: 'up' }])
     trips.length = 0
@@ -68,7 +57,7 @@ describe('calls on their way to Redis', () => {
 
   it('name a key once, and are still decided one by one', async () => {
     const { wire, trips, hold, letGo } = createGate()
-    const { store } = timedStore(client, wire)
+    const { store } = timedStore(redis.client, wire)
     const limiter = createLimiter(rule, { store, ...options })
     await limiter.check('other')
     trips.length = 0
@@ -96,7 +85,7 @@ describe('calls on their way to Redis', () => {
 
   it('make one trip of a whole checkMany, or one for each 128', async () => {
     const { wire, trips } = createGate()
-    const { store } = timedStore(client, wire)
+    const { store } = timedStore(redis.client, wire)
     const limiter = createLimiter(rule, { store, ...options })
     await limiter.check('warm')
     trips.length = 0
@@ -108,7 +97,7 @@ describe('calls on their way to Redis', () => {
 
   it('that came too late for their deadline spend nothing, and are made again in time', async () => {
     const { wire, trips } = createGate()
-    const { store, clock } = timedStore(client, wire)
+    const { store, clock } = timedStore(redis.client, wire)
     const limiter = createLimiter(rule, { store, ...options })
     await limiter.check('alice')
     trips.length = 0
@@ -134,7 +123,7 @@ async function playBursts(random: ReturnType<typeof seededRandom>, bursts: numbe
   const some = [random.pick(names), ...(random.below(2) ? [random.pick(names)] : [])]
   const draw = () => [...new Set(some)].map((name) => ruleMakers[name](random, name))
   const tiers: Rule[][] = [draw(), draw()]
-  const { store, clock } = timedStore(client)
+  const { store, clock } = timedStore(redis.client)
   const policy = createPolicy({ tiers: { a: tiers[0], b: tiers[1] }, defaultTier: 'a' })
   const limiter = createLimiter(policy, { store, ...options })
   const model = createModel()
@@ -204,7 +193,11 @@ describe('the suite, on a script with a bug:', () => {
 })
 
 async function complaintsOf(wire: Wire): Promise<string[]> {
-  const cases = storeSuite(() => timedStore(client, wire), { steps: 250, evicts: false, seed: 7 })
+  const cases = storeSuite(() => timedStore(redis.client, wire), {
+    steps: 250,
+    evicts: false,
+    seed: 7,
+  })
   const complaints: string[] = []
   for (const { name, run } of cases.filter(({ name }) =>
     /token-bucket|gcra|block|cost/.test(name),

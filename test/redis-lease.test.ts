@@ -1,4 +1,3 @@
-import { Redis } from 'ioredis'
 import {
   type AsyncLimiter,
   createLimiter,
@@ -13,20 +12,10 @@ import {
   unlimited,
 } from 'sluice'
 import { type RedisStoreOptions, redisStore } from 'sluice/redis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RedisServer, startRedis } from './redis/server.ts'
+import { describe, expect, it } from 'vitest'
+import { useRedis } from './redis/fixture.ts'
 
-let server: RedisServer
-let client: Redis
-
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.port, '127.0.0.1')
-}, 120_000)
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
-})
+const redis = useRedis()
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
@@ -55,7 +44,7 @@ function nodeOf(
     call(command: string, args: string[]) {
       if (command === 'EVALSHA') trips += 1
       const [text, ...rest] = args
-      return client.call(command, command === 'EVAL' ? [change(text), ...rest] : args)
+      return redis.client.call(command, command === 'EVAL' ? [change(text), ...rest] : args)
     },
   }
   const store = redisStore(counting, options)
@@ -216,6 +205,33 @@ describe('a lease', () => {
     expect(worst).toBeLessThanOrEqual(0)
   })
 
+  it('keeps to that however large it is, when many nodes give back and take', async () => {
+    const rule = tokenBucket({ limit: 500, per: '1s' })
+    const options = { lease: { units: 5_000, leaseMs: 500 } }
+    const name = newName()
+    const nodes = Array.from({ length: 8 }, () => nodeOf(rule, options, name).limiter)
+    // Everybody wants a lot, then little, so that much is held and given back; then all at once.
+    const ask = async (forMs: number, pauseMs: number) => {
+      const endMs = performance.now() + forMs
+      const counts = nodes.map(async (limiter) => {
+        let admitted = 0
+        while (performance.now() < endMs) {
+          if ((await limiter.check('alice')).allowed) admitted += 1
+          await pause(pauseMs)
+        }
+        return admitted
+      })
+      return (await Promise.all(counts)).reduce((sum, each) => sum + each, 0)
+    }
+    await ask(1_000, 3)
+    await ask(1_500, 40)
+    const startMs = performance.now()
+    const admitted = await ask(100, 0)
+    const ms = performance.now() - startMs + options.lease.leaseMs
+    expect(admitted).toBeLessThanOrEqual(rule.capacity + 0.5 * ms)
+    await Promise.all(nodes.map((limiter) => limiter.close()))
+  })
+
   it('that is not debited is noticed by that test', async () => {
     const rule = gcra({ limit: 400, per: '1s', burst: 50 })
     const options = { lease: { units: 40, leaseMs: 200 } }
@@ -273,7 +289,7 @@ describe('a lease', () => {
   })
 
   it('goes back in time when another limiter of the name has closed', async () => {
-    const store = redisStore(client, { lease: { units: 100, leaseMs: 200 } })
+    const store = redisStore(redis.client, { lease: { units: 100, leaseMs: 200 } })
     const name = newName()
     const [one, two] = [0, 1].map(() => createLimiter(hour, { store, name, timeoutMs: 5_000 }))
     for (let i = 0; i < 20; i += 1) await one.check('alice')
@@ -292,9 +308,11 @@ describe('a lease', () => {
   })
 
   it('takes options that make sense', () => {
-    expect(() => redisStore(client, { lease: { units: 0 } })).toThrow(/lease.units/)
-    expect(() => redisStore(client, { lease: { leaseMs: 5 } as never })).toThrow(/lease.units/)
-    expect(() => redisStore(client, { denyCache: { maxMs: -1 } })).toThrow(/denyCache.maxMs/)
+    expect(() => redisStore(redis.client, { lease: { units: 0 } })).toThrow(/lease.units/)
+    expect(() => redisStore(redis.client, { lease: { leaseMs: 5 } as never })).toThrow(
+      /lease.units/,
+    )
+    expect(() => redisStore(redis.client, { denyCache: { maxMs: -1 } })).toThrow(/denyCache.maxMs/)
   })
 })
 
@@ -308,7 +326,7 @@ async function worstExcess(
   change: (text: string) => string,
 ): Promise<number> {
   const name = newName()
-  await client.script('FLUSH')
+  await redis.client.script('FLUSH')
   const times: number[] = []
   const endMs = performance.now() + 1_500
   const run = async ({ limiter }: Node) => {

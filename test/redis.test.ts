@@ -12,24 +12,14 @@ import {
 } from 'sluice'
 import { redisStore } from 'sluice/redis'
 import { storeSuite } from 'sluice/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { RedisClient } from '../packages/sluice/src/stores/redis/client.ts'
 import { CLOCK_LINE, decideScript } from '../packages/sluice/src/stores/redis/script.ts'
-import { type RedisServer, startRedis } from './redis/server.ts'
+import { useRedis } from './redis/fixture.ts'
 import { timedStore } from './redis/timed.ts'
 
 const steps = Number(process.env.SLUICE_STEPS ?? 2_000)
-let server: RedisServer
-let client: Redis
-
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis(server.port, '127.0.0.1')
-}, 120_000)
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
-})
+const redis = useRedis()
 
 describe('redisStore keeps the contract of stores:', () => {
   it('has one line that reads the clock', () => {
@@ -37,7 +27,10 @@ describe('redisStore keeps the contract of stores:', () => {
     expect(script.split(CLOCK_LINE)).toHaveLength(2)
     expect(script.match(/'TIME'/g)).toHaveLength(1)
   })
-  for (const { name, run } of storeSuite(() => timedStore(client), { steps, evicts: false })) {
+  for (const { name, run } of storeSuite(() => timedStore(redis.client), {
+    steps,
+    evicts: false,
+  })) {
     it(name, run, 60_000 + steps)
   }
 })
@@ -48,39 +41,39 @@ describe('redisStore', () => {
     createLimiter(rule, { store: redisStore(client), name })
 
   it('lets a state expire when it is fresh, rounded up, and repairs a lost expiry', async () => {
-    const limiter = on(client, 'expiry')
+    const limiter = on(redis.client, 'expiry')
     const state = 'slu:expiry:{alice}:token-bucket'
     await limiter.check('alice', 4)
-    const ttl = async () => client.pttl(state)
+    const ttl = async () => redis.client.pttl(state)
     expect(await ttl()).toBeGreaterThan(3_900)
     expect(await ttl()).toBeLessThanOrEqual(4_001)
-    await client.persist(state)
+    await redis.client.persist(state)
     await limiter.check('alice')
     expect(await ttl()).toBeGreaterThan(4_800)
-    expect(await client.object('ENCODING', state)).toBe('int')
+    expect(await redis.client.object('ENCODING', state)).toBe('int')
     expect((await limiter.peek('alice')).remaining).toBe(5)
   })
 
   it('recovers from a flushed script cache, and counts the call once', async () => {
-    const limiter = on(client, 'flushed')
+    const limiter = on(redis.client, 'flushed')
     await limiter.check('alice')
-    await client.script('FLUSH')
+    await redis.client.script('FLUSH')
     expect((await limiter.check('alice')).remaining).toBe(8)
   })
 
   it('goes on with what was used when the limits change, on another node too', async () => {
-    await on(client, 'changed').check('alice', 4)
-    const store = redisStore(client)
+    await on(redis.client, 'changed').check('alice', 4)
+    const store = redisStore(redis.client)
     const larger = createLimiter(tokenBucket({ limit: 200, per: '10s' }), {
       store,
       name: 'changed',
     })
     expect((await larger.check('alice')).remaining).toBe(195)
-    expect((await on(client, 'changed').peek('alice')).remaining).toBe(5)
+    expect((await on(redis.client, 'changed').peek('alice')).remaining).toBe(5)
   })
 
   it('lists keys, whatever is in them, and clears its own only', async () => {
-    const [limiter, other] = [on(client, 'listed'), on(client, 'listed too')]
+    const [limiter, other] = [on(redis.client, 'listed'), on(redis.client, 'listed too')]
     const keys = ['alice', '}x', '{}', '*', 'a:b', '\ud800', '\udc00', '%7b', 'é', '😀']
     for (const key of keys) await limiter.check(key)
     await other.check('alice')
@@ -93,7 +86,7 @@ describe('redisStore', () => {
   })
 
   it('admits the limit and not one more from many clients at once', async () => {
-    const clients = Array.from({ length: 4 }, () => new Redis(server.port, '127.0.0.1'))
+    const clients = Array.from({ length: 4 }, () => new Redis(redis.server.port, '127.0.0.1'))
     const limiters = clients.map((each) => on(each, 'fleet'))
     const all = await Promise.all(
       Array.from({ length: 200 }, (_, i) => limiters[i % 4].check('alice')),
@@ -103,19 +96,19 @@ describe('redisStore', () => {
   })
 
   it('works with node-redis as well', async () => {
-    const other = createClient({ url: `redis://127.0.0.1:${server.port}` })
+    const other = createClient({ url: `redis://127.0.0.1:${redis.server.port}` })
     await other.connect()
     const limiter = on(other, 'node-redis')
     await limiter.check('alice', 3)
     expect(
       (await limiter.checkMany([{ key: 'alice' }, { key: 'bob', cost: 2 }])).map(remaining),
     ).toEqual([6, 8])
-    expect((await on(client, 'node-redis').peek('alice')).remaining).toBe(6)
+    expect((await on(redis.client, 'node-redis').peek('alice')).remaining).toBe(6)
     await other.close()
   })
 
   it('refuses two rules of one name, and keeps those of two algorithms apart', async () => {
-    const store = redisStore(client)
+    const store = redisStore(redis.client)
     expect(() => createLimiter([rule, tokenBucket({ limit: 5, per: '1s' })], { store })).toThrow(
       /two rules of one limiter/,
     )
@@ -137,7 +130,7 @@ describe('redisStore', () => {
 
   it('starts afresh under a name that had another algorithm, and fails nobody', async () => {
     const make = (made: Rule) =>
-      createLimiter(made, { store: redisStore(client), name: 'changed algorithm' })
+      createLimiter(made, { store: redisStore(redis.client), name: 'changed algorithm' })
     await make(tokenBucket({ limit: 6, per: '1h', name: 'api' })).check('alice', 4)
     const log = make(slidingWindowLog({ limit: 6, per: '1h', name: 'api' }))
     expect(await log.check('alice')).toMatchObject({ remaining: 5, source: 'store' })
@@ -145,7 +138,7 @@ describe('redisStore', () => {
   })
 
   it('answers a long checkMany in order, also when the limits have changed', async () => {
-    const store = redisStore(client)
+    const store = redisStore(redis.client)
     const tiers = {
       a: tokenBucket({ limit: 10, per: '1h' }),
       b: tokenBucket({ limit: 150, per: '1h' }),
@@ -163,7 +156,7 @@ describe('redisStore', () => {
   })
 
   it('knows its figures when Redis has forgotten them', async () => {
-    const store = redisStore(client)
+    const store = redisStore(redis.client)
     const tiers = {
       a: tokenBucket({ limit: 1_000, per: '1h' }),
       b: tokenBucket({ limit: 10, per: '1h' }),
@@ -175,27 +168,27 @@ describe('redisStore', () => {
     })
     await limiter.peek('alice', 1, { tier: 'b' })
     await limiter.check('alice', 900, { tier: 'a' })
-    await client.del('slu:forgot:figures')
+    await redis.client.del('slu:forgot:figures')
     expect((await limiter.check('alice', 1, { tier: 'b' })).allowed).toBe(false)
   })
 
   it('takes poisoned values for nothing, and repairs them', async () => {
-    const limiter = on(client, 'poisoned')
+    const limiter = on(redis.client, 'poisoned')
     const [state, block] = ['slu:poisoned:{alice}:token-bucket', 'slu:poisoned:{alice}:']
     await limiter.check('alice')
-    const id = (await client.get(state))?.slice(-3)
+    const id = (await redis.client.get(state))?.slice(-3)
     for (const bad of ['inf', '9'.repeat(25), '-5', 'nan', '', 'x', '1 2 3 x']) {
-      await client.set(state, `${bad}${id}`)
-      await client.set(block, bad)
+      await redis.client.set(state, `${bad}${id}`)
+      await redis.client.set(block, bad)
       expect(await limiter.check('alice', 4)).toMatchObject({ remaining: 6, source: 'store' })
       expect(await limiter.check('alice')).toMatchObject({ remaining: 5, source: 'store' })
       // Several at once go another way.
-      await client.set(state, `${bad}${id}`)
+      await redis.client.set(state, `${bad}${id}`)
       const both = await limiter.checkMany([{ key: 'alice', cost: 4 }, { key: 'alice' }])
       expect(both.map(remaining)).toEqual([6, 5])
     }
-    await client.del(state, block)
-    await client.hset(state, 'a', '1')
+    await redis.client.del(state, block)
+    await redis.client.hset(state, 'a', '1')
     expect((await limiter.check('alice')).remaining).toBe(9)
   })
 
@@ -204,7 +197,7 @@ describe('redisStore', () => {
     const shaky = {
       call(command: string, args: string[]) {
         if (isBroken && command.startsWith('EVAL')) return Promise.reject(new Error('no scripts'))
-        return client.call(command, args)
+        return redis.client.call(command, args)
       },
     }
     const limiter = on(shaky, 'shown')
@@ -223,7 +216,7 @@ describe('redisStore', () => {
     const watched = {
       call(command: string, args: string[]) {
         if (command === 'EVALSHA') deadlines.push(Number(args[2 + Number(args[1])]))
-        return client.call(command, args)
+        return redis.client.call(command, args)
       },
     }
     await on(watched, 'first').block('alice', 1_000)
@@ -234,7 +227,7 @@ describe('redisStore', () => {
 
   it('leaves no timer behind when calls have waited their turn', async () => {
     const limiter = createLimiter(tokenBucket({ limit: 100, per: '1s', burst: 1 }), {
-      store: redisStore(client),
+      store: redisStore(redis.client),
       name: 'waited',
     })
     const timers = () =>
@@ -252,7 +245,7 @@ describe('redisStore', () => {
       limit: 1,
       per: '1s',
     })
-    expect(() => createLimiter(own, { store: redisStore(client) })).toThrow(/no Lua twin/)
+    expect(() => createLimiter(own, { store: redisStore(redis.client) })).toThrow(/no Lua twin/)
   })
 })
 

@@ -13,7 +13,8 @@ import {
 import { createGate } from './limiter-gate.ts'
 import { noteRules } from './limiter-rules.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
-import { createFailureMode, type Question } from './resilience/failure-mode.ts'
+import type { Question } from './resilience/asked.ts'
+import { createFailureMode } from './resilience/failure-mode.ts'
 import type { Rule } from './rule.ts'
 import type { AsyncLimiter, AsyncLimiterOptions, CallOptions } from './verbs.ts'
 

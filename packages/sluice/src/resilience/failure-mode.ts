@@ -1,39 +1,26 @@
 import type { Clock } from '../clock.ts'
-import { type Decision, decisionOf, type Source } from '../decision.ts'
+import type { Decision } from '../decision.ts'
 import { SluiceError } from '../errors.ts'
-import type { Rule } from '../rule.ts'
-import { memoryStore } from '../stores/memory.ts'
-import type { AsyncTable, RuleSet, Table, TableRequest } from '../stores/store.ts'
-import { createTimeLimit, type Timed, type TimeLimit } from '../time-limit.ts'
+import type { AsyncTable, RuleSet, TableRequest } from '../stores/store.ts'
+import { createTimeLimit } from '../time-limit.ts'
 import type { FailureOptions } from '../verbs.ts'
-import { type Breaker, createBreakers, type Pass } from './breaker.ts'
-import { shareOf } from './share.ts'
+import { Asked, type Question } from './asked.ts'
+import { createBreakers } from './breaker.ts'
+import { createLocal, uncounted } from './local.ts'
 
 /** How many keys are looked at together, to be shown. */
 const LOOKED_AT = 128
-
-/** How long a caller is told to wait when nobody knows. */
-const UNKNOWN_WAIT_MS = 1_000
-
-/** Question is a decision that somebody wants. */
-export type Question = Pick<TableRequest, 'set' | 'key' | 'cost' | 'spend'>
 
 /**
  * FailureMode is an async table that always decides, in time, whatever becomes of its store. What
  * changes the store on purpose rejects instead: nobody is to believe that it was done.
  */
-export interface FailureMode {
+export interface FailureMode
+  extends Pick<AsyncTable, 'charge' | 'refund' | 'block' | 'unblock' | 'reset' | 'clear' | 'keys'> {
   decide(set: RuleSet, key: string, cost: number, spend: boolean): Promise<Decision>
   decideAll(questions: readonly Question[]): Promise<Decision[]>
   /** What the store itself says, to be shown; rejects when it says nothing. */
   look(questions: readonly Question[]): Promise<Decision[]>
-  charge(set: RuleSet, key: string, cost: number): Promise<void>
-  refund(set: RuleSet, key: string, cost: number): Promise<void>
-  block(key: string, us: number): Promise<void>
-  unblock(key: string): Promise<void>
-  reset(key: string): Promise<void>
-  clear(): Promise<void>
-  keys(): AsyncIterable<readonly string[]>
   close(): Promise<void>
 }
 
@@ -54,7 +41,7 @@ export function createFailureMode(
 
   function instead(question: Question): Decision {
     if (onStoreFailure === 'local') return local.decide(question)
-    return unknown(question.set.rules, onStoreFailure)
+    return uncounted(question.set.rules, onStoreFailure)
   }
 
   const parts = { limit, instead }
@@ -175,123 +162,6 @@ export function createFailureMode(
       await limited(Promise.resolve(table.close?.())).catch(() => {})
     },
   }
-}
-
-interface AskedParts {
-  readonly limit: TimeLimit
-  instead(question: Question): Decision
-}
-
-/** Asked is a question that was put to the store. A class, since there is one for every decision. */
-class Asked implements TableRequest, Timed {
-  readonly parts: AskedParts
-  readonly breaker: Breaker
-  readonly pass: Pass | undefined
-  readonly set: RuleSet
-  readonly key: string
-  readonly cost: number
-  readonly spend: boolean
-  readonly resolve: (decision: Decision) => void
-  readonly reject: (error: unknown) => void
-  dueMs = 0
-  isRunning = false
-  older: Timed | undefined = undefined
-  newer: Timed | undefined = undefined
-
-  constructor(
-    parts: AskedParts,
-    breaker: Breaker,
-    { set, key, cost, spend }: Question,
-    resolve: (decision: Decision) => void,
-    reject: (error: unknown) => void,
-  ) {
-    this.parts = parts
-    this.breaker = breaker
-    this.pass = breaker.enter()
-    this.set = set
-    this.key = key
-    this.cost = cost
-    this.spend = spend
-    this.resolve = resolve
-    this.reject = reject
-    if (this.pass) parts.limit.start(this)
-  }
-
-  decided(decision: Decision): void {
-    if (!this.parts.limit.stop(this)) return
-    this.breaker.succeeded(this.pass!)
-    this.resolve(decision)
-  }
-
-  failed(error: unknown): void {
-    if (!this.parts.limit.stop(this)) return
-    this.breaker.failed(this.pass!, error)
-    this.answerInstead()
-  }
-
-  answerInstead(): void {
-    try {
-      this.resolve(this.parts.instead(this))
-    } catch (error) {
-      this.reject(error)
-    }
-  }
-}
-
-/** Local keeps the shares of a fleet's rules in memory while the store is away. */
-function createLocal(clock: Clock, fleetSize: number) {
-  let table: Table | undefined
-  const sets = new WeakMap<RuleSet, RuleSet>()
-  const opened = () => {
-    table ??= memoryStore({ clock }).open('local', [], true)
-    return table
-  }
-
-  function setOf(set: RuleSet): RuleSet {
-    let own = sets.get(set)
-    if (!own) {
-      own = opened().use(set.rules.map((rule) => shareOf(rule, fleetSize)))
-      own.figures.source = 'local'
-      sets.set(set, own)
-    }
-    return own
-  }
-
-  return {
-    decide({ set, key, cost, spend }: Question): Decision {
-      const own = setOf(set)
-      if (cost > own.capacity) return unknown(own.rules, 'local')
-      opened().decide(own, key, cost, opened().nowUs(), spend)
-      return decisionOf(own.rules, own.figures)
-    },
-    charge: (set: RuleSet, key: string, cost: number) =>
-      opened().charge(setOf(set), key, cost, opened().nowUs()),
-    refund: (set: RuleSet, key: string, cost: number) =>
-      opened().refund(setOf(set), key, cost, opened().nowUs()),
-    block(key: string, us: number) {
-      const nowUs = opened().nowUs()
-      opened().block(key, nowUs + us, nowUs)
-    },
-    unblock: (key: string) => table?.unblock(key),
-    reset: (key: string) => table?.reset(key, table.nowUs()),
-    clear: () => table?.clear(),
-  }
-}
-
-/** A decision that nobody counted: everything passes, or nothing does, and nothing is known. */
-function unknown(rules: readonly Rule[], source: Source): Decision {
-  const allowed = source === 'open'
-  const retryAfterMs = allowed ? 0 : UNKNOWN_WAIT_MS
-  const each = rules.map(({ name, capacity }) => ({
-    rule: name,
-    capacity,
-    remaining: 0,
-    retryAfterMs,
-    resetAfterMs: retryAfterMs,
-    delayMs: 0,
-  }))
-  const capacity = Math.min(...rules.map((rule) => rule.capacity))
-  return { ...each[0], capacity, allowed, rules: each, source }
 }
 
 function unavailable(error: unknown): SluiceError {

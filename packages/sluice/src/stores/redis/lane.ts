@@ -11,7 +11,7 @@ import {
 } from './batch.ts'
 import type { RedisTime } from './redis-time.ts'
 import type { RedisRules } from './rule-set.ts'
-import { isOf } from './state-text.ts'
+import { idOf as idIn } from './state-text.ts'
 import { copyOf, type View } from './view.ts'
 
 /** The most decisions of one trip. */
@@ -182,7 +182,7 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
   function isOurs(rules: readonly Rule[], reply: readonly unknown[], at: number): boolean {
     for (let i = 0; i < rules.length; i += 1) {
       const text = reply[at + i] as string | null
-      if (text !== null && !isOf(idOf(rules[i]), text)) return false
+      if (text !== null && idIn(text) !== idOf(rules[i])) return false
     }
     return true
   }

@@ -40,7 +40,13 @@ interface Demand {
 /** Keys whose demand is remembered. */
 const MOST_KEYS = 10_000
 
-/** Leases are spent in this part of their time, so that what is left is back when it is over. */
+/**
+ * Units are spent or back after this part of `leaseMs`. What was taken before an interval, and given
+ * back in it, can be taken again in it: units count as held for twice as long as they are.
+ */
+const HELD = 1 / 2
+
+/** They are spent in this part of that, so that what is left is back in time. */
 const USABLE = 0.75
 
 /** Leases are looked after this many times in their time. */
@@ -75,6 +81,7 @@ export function createLeases(
   const asked = new Map<string, Asked>()
   const demands = createRecent<Demand>(MOST_KEYS)
   const returns = new Set<Promise<unknown>>()
+  const heldMs = HELD * leaseMs
   let timer: ReturnType<typeof setTimeout> | undefined
   /** Called when no call is under way any more. */
   let settled = () => {}
@@ -118,12 +125,12 @@ export function createLeases(
     const fate = ended(key)
     if (leased === 0 || fate === 'drop') return
     giveBackHeld(key)
-    let backUs = trip.nowUs + leaseMs * 1_000
+    let backUs = trip.nowUs + heldMs * 1_000
     for (const [i, rule] of set.stateful.entries()) {
       if (!leasable[rule.algorithm.name].edge) continue
       backUs = Math.min(backUs, rule.algorithm.freshAtUs(view.states[i], 0, rule))
     }
-    const usableMs = Math.min(USABLE * leaseMs, (backUs - trip.nowUs) / 1_000)
+    const usableMs = Math.min(USABLE * heldMs, (backUs - trip.nowUs) / 1_000)
     const untilMs = trip.sentMs + usableMs
     const units = { units: leased, left: leased }
     held.set(key, { set, view: copyOf(view), trip, untilMs, backUs, ...units, isIdle: false })
@@ -164,7 +171,7 @@ export function createLeases(
 
   function arm(): void {
     if (timer !== undefined || held.size === 0) return
-    timer = setTimeout(look, (USABLE * leaseMs) / LOOKS)
+    timer = setTimeout(look, (USABLE * heldMs) / LOOKS)
     // It is no reason to keep a process alive; nor is what it would give back.
     timer.unref?.()
   }

@@ -21,11 +21,6 @@ export function readState(text: string | null, rule: Rule, cells: Float64Array):
   return fill(cells, Number.isSafeInteger(cell) ? [cell] : [], rule)
 }
 
-/** isOf tells whether a state was written for the figures of this number. */
-export function isOf(id: string, text: string): boolean {
-  return id === idOf(text)
-}
-
 /** idOf is the number of the figures that a state was written for. */
 export function idOf(text: string): string {
   const gap = text.indexOf(' ')

@@ -1,0 +1,17 @@
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll } from 'vitest'
+import { type RedisServer, startRedis } from './server.ts'
+
+/** useRedis gives the tests of a file a server of their own, and a client of it. */
+export function useRedis(): { readonly server: RedisServer; readonly client: Redis } {
+  const used = {} as { server: RedisServer; client: Redis }
+  beforeAll(async () => {
+    used.server = await startRedis()
+    used.client = new Redis(used.server.port, '127.0.0.1')
+  }, 120_000)
+  afterAll(async () => {
+    used.client.disconnect()
+    await used.server.stop()
+  })
+  return used
+}
