@@ -20,7 +20,7 @@ export function connect<Request extends IncomingMessage, Response extends Server
       response.end(request.method === 'HEAD' ? undefined : refusal.body)
       return
     }
-    if (options.finalCost && entrance.spent) {
+    if (entrance.spent) {
       response.once('close', () => guard.settle(entrance, request, response))
     }
     next()

@@ -3,7 +3,7 @@ import type { Decision } from '../decision.ts'
 import { SluiceError } from '../errors.ts'
 import { rulesOf } from '../limiter-rules.ts'
 import type { AsyncLimiter, CallOptions, Limiter } from '../verbs.ts'
-import { type Address, addressText } from './address.ts'
+import { addressText } from './address.ts'
 import { type AddressSource, clientAddress } from './client-address.ts'
 import { type Field, fieldsOf } from './fields.ts'
 import { checkHttp, type Limited, type RateLimitOptions } from './http-options.ts'
@@ -22,7 +22,7 @@ export interface Entrance {
   readonly fields: readonly Field[]
   /** Set if the request may not go ahead. */
   readonly refusal: Refusal | undefined
-  /** What was spent, if anything. */
+  /** What was spent, if it is to be settled after the response. */
   readonly spent: Spent | undefined
 }
 
@@ -64,7 +64,7 @@ export function createGuard<Request, Response>(
   }
 
   function admit(request: Request, incoming: Incoming): Entrance | Promise<Entrance> {
-    const address = clientAddress(incoming, trust)
+    const address = allowed || denied ? clientAddress(incoming, trust) : undefined
     if (address && allowed?.has(address)) return PASSED
     if (address && denied?.has(address)) {
       return refuse(request, addressText(address, ipv6Bits), undefined, forbidden, [])
@@ -72,7 +72,7 @@ export function createGuard<Request, Response>(
     return after(keyOf ? keyOf(request) : undefined, (key) =>
       after(tierOf ? tierOf(request) : undefined, (tier) =>
         after(typeof cost === 'function' ? cost(request) : cost, (units) =>
-          decide(request, key ?? addressKey(address, incoming), tier, units),
+          decide(request, key ?? addressKey(incoming), tier, units),
         ),
       ),
     )
@@ -114,10 +114,11 @@ export function createGuard<Request, Response>(
   ): Entrance | Promise<Entrance> {
     const { allowed, delayMs } = decision
     onDecision?.({ request, key, cost, decision, shadowed: shadow && !allowed })
-    if (shadow) return allowed ? { ...PASSED, spent: { key, cost, call } } : PASSED
+    const spent = allowed && finalCost ? { key, cost, call } : undefined
+    if (shadow) return { ...PASSED, spent }
     const fields = fieldsOf(headers, decision, rulesFor(key, call), Date.now())
     if (!allowed) return refuse(request, key, decision, refusalOf(decision), fields)
-    const entrance = { fields, refusal: undefined, spent: { key, cost, call } }
+    const entrance = { fields, refusal: undefined, spent }
     return delayMs > 0 ? systemClock.sleep(delayMs).then(() => entrance) : entrance
   }
 
@@ -137,9 +138,10 @@ export function createGuard<Request, Response>(
     return { fields, refusal: { status, body, fields: [...kept, ...others] }, spent: undefined }
   }
 
-  function addressKey(address: Address | undefined, { mustBeKnown }: Incoming): string {
+  function addressKey(incoming: Incoming): string {
+    const address = clientAddress(incoming, trust)
     if (address) return addressText(address, ipv6Bits)
-    if (!mustBeKnown) return NOBODY
+    if (!incoming.mustBeKnown) return NOBODY
     throw new SluiceError(
       'SLUICE_OPTION',
       'rateLimit: nobody says where this request comes from. Give `key`, `address`, or `trustProxy` ' +

@@ -23,7 +23,7 @@ export function rateLimit(options: RateLimitOptions<Context, Context>): Middlewa
       for (const [name, value] of refusal.fields) context.set(name, value)
       return
     }
-    if (options.finalCost && entrance.spent) {
+    if (entrance.spent) {
       context.res.once('close', () => guard.settle(entrance, context, context))
     }
     await next()

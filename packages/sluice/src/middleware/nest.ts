@@ -36,7 +36,7 @@ export function rateLimit(
         raw.end(refusal.body)
         return false
       }
-      if (options.finalCost && entrance.spent) {
+      if (entrance.spent) {
         raw.once('close', () => guard.settle(entrance, context, context))
       }
       return true
