@@ -50,7 +50,7 @@ const rooms = {
     ],
     http: ['nouns', 'limiter', 'limiter-rules', 'policy'],
     middleware: ['nouns', 'http', 'types of frameworks'],
-    compat: ['nouns', 'http', 'types of frameworks'],
+    compat: ['nouns', 'algorithms', 'limiter', 'stores/memory'],
     outbound: ['nouns', 'limiter', 'policy'],
     replay: ['nouns'],
     'reference model': ['nouns'],

@@ -1,0 +1,102 @@
+import type { Decision } from '../../decision.ts'
+import { SluiceError, shown } from '../../errors.ts'
+import { createLimiter } from '../../limiter.ts'
+import { checkOptions } from '../../options.ts'
+import { memoryStore } from '../../stores/memory.ts'
+import type { AsyncStore, Store } from '../../stores/store.ts'
+import type { AsyncLimiter, FailureOptions, Limiter } from '../../verbs.ts'
+import { type Beyond, countedWindow, countingAlgorithm } from './counted-window.ts'
+
+/** DropInOptions are the options of the stores that other libraries can use. */
+export interface DropInOptions extends Omit<FailureOptions, 'fleetSize'> {
+  /** Any store of Sluice. Default: a `memoryStore()` of its own. */
+  readonly store?: Store | AsyncStore
+  /** Part of a count's identity: what shares a store and should not share counts needs another. */
+  readonly name?: string
+}
+
+/** Count is how often a key has come in its window, and the milliseconds until that ends. */
+export interface Count {
+  readonly hits: number
+  readonly resetMs: number
+}
+
+type Later<T> = T | Promise<T>
+
+/** Counter counts requests in windows, on any store. */
+export interface Counter {
+  /** Throws if there can be no such window. */
+  prepare(windowMs: number): void
+  /** Counts one more. */
+  count(key: string, windowMs: number, limit: number): Later<Count>
+  look(key: string, windowMs: number, limit: number): Later<Count>
+  /** Takes one back. */
+  uncount(key: string, windowMs: number): Later<void>
+  reset(key: string, windowMs: number): Later<void>
+  clear(windowMs: number): Later<void>
+}
+
+/** How many different windows and limits are kept ready. */
+const MOST_LIMITERS = 1_000
+
+/** checkDropIn checks the options, and says once and for all where counts are kept. */
+export function checkDropIn(where: string, options: DropInOptions): DropInOptions {
+  checkOptions(where, options, [
+    'store',
+    'name',
+    'timeoutMs',
+    'onStoreFailure',
+    'onDegraded',
+    'onRecovered',
+  ])
+  const { store = memoryStore() } = options
+  if ('open' in store || 'openAsync' in store) return { ...options, store }
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `${where}: store must be a store such as memoryStore() or redisStore(), got ${shown(store)}.`,
+  )
+}
+
+/** createCounter makes a counter of checked options. Counters of the same name and store are one. */
+export function createCounter(options: DropInOptions, name: string, beyond: Beyond): Counter {
+  const algorithm = countingAlgorithm(beyond)
+  const limiters = new Map<string, Limiter | AsyncLimiter>()
+
+  function limiterOf(windowMs: number, limit: number): Limiter | AsyncLimiter {
+    const id = `${limit}/${windowMs}`
+    const known = limiters.get(id)
+    if (known) return known
+    const rule = countedWindow(algorithm, windowMs, limit)
+    const limiter = createLimiter(rule, { ...options, name } as object)
+    const oldest = limiters.size < MOST_LIMITERS ? undefined : limiters.keys().next().value
+    if (oldest !== undefined) limiters.delete(oldest)
+    limiters.set(id, limiter)
+    return limiter
+  }
+
+  return {
+    prepare: (windowMs) => void limiterOf(windowMs, 0),
+    count: (key, windowMs, limit) => counted(limiterOf(windowMs, limit).check(key), windowMs),
+    look: (key, windowMs, limit) => counted(limiterOf(windowMs, limit).peek(key), windowMs),
+    uncount: (key, windowMs) => limiterOf(windowMs, 0).refund(key, 1),
+    reset: (key, windowMs) => limiterOf(windowMs, 0).reset(key),
+    clear: (windowMs) => limiterOf(windowMs, 0).clear(),
+  }
+}
+
+function counted(decision: Later<Decision>, windowMs: number): Later<Count> {
+  return decision instanceof Promise
+    ? decision.then((each) => countOf(each, windowMs))
+    : countOf(decision, windowMs)
+}
+
+function countOf(decision: Decision, windowMs: number): Count {
+  const { allowed, source, capacity, remaining, resetAfterMs, retryAfterMs } = decision
+  if (source === 'open') return { hits: 1, resetMs: windowMs }
+  if (source === 'closed') {
+    throw new SluiceError('SLUICE_STORE_UNAVAILABLE', 'the store did not answer in time.')
+  }
+  // Only a block refuses: the rule itself admits everything.
+  if (!allowed) return { hits: capacity, resetMs: retryAfterMs }
+  return { hits: capacity - remaining, resetMs: resetAfterMs }
+}

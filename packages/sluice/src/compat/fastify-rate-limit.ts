@@ -1,0 +1,88 @@
+import { compositeKey } from '../key.ts'
+import {
+  type Count,
+  type Counter,
+  checkDropIn,
+  createCounter,
+  type DropInOptions,
+} from './counter/counter.ts'
+
+export type { DropInOptions } from './counter/counter.ts'
+
+/** Settings are what @fastify/rate-limit tells a store about itself or a route. */
+interface Settings {
+  readonly continueExceeding?: boolean
+  readonly exponentialBackoff?: boolean
+  readonly routeInfo?: { readonly method?: string | readonly string[]; readonly url?: string }
+}
+
+type Callback = (error: Error | null, result?: { current: number; ttl: number }) => void
+
+/** FastifyRateLimitStore is the store of @fastify/rate-limit 10 and 11. */
+export interface FastifyRateLimitStore {
+  incr(key: string | number, callback: Callback, timeWindow: number, max: number): void
+  read(key: string | number, callback: Callback, timeWindow: number, max: number): void
+  child(route: object): FastifyRateLimitStore
+}
+
+/**
+ * sluiceStore keeps the counts of @fastify/rate-limit in any store of Sluice:
+ * `app.register(rateLimit, { max, timeWindow, store: sluiceStore({ store: redisStore(client) }) })`.
+ *
+ * A route with limits of its own counts by itself. With `onStoreFailure: 'closed'` requests fail
+ * while the store is away, and `skipOnError` decides.
+ */
+export function sluiceStore(
+  options: DropInOptions = {},
+): new (
+  settings: object,
+) => FastifyRateLimitStore {
+  const checked = checkDropIn('sluiceStore', options)
+  const { name = 'fastify-rate-limit' } = checked
+  const counters = {
+    nothing: createCounter(checked, name, 'nothing'),
+    restart: createCounter(checked, `${name} restart`, 'restart'),
+    double: createCounter(checked, `${name} double`, 'double'),
+  }
+  let children = 0
+
+  function storeOf(settings: Settings, route: string): FastifyRateLimitStore {
+    const { continueExceeding, exponentialBackoff } = settings
+    const counter =
+      counters[continueExceeding ? 'restart' : exponentialBackoff ? 'double' : 'nothing']
+    // A `keyGenerator` of theirs may give numbers.
+    const keyOf = (key: string | number) =>
+      route === '' && typeof key === 'string' ? key : compositeKey(route, key)
+    return {
+      incr: (key, callback, timeWindow, max) =>
+        answer(callback, () => counter.count(keyOf(key), timeWindow, max)),
+      read: (key, callback, timeWindow, max) =>
+        answer(callback, () => counter.look(keyOf(key), timeWindow, max)),
+      child(route: Settings) {
+        const { method, url } = route.routeInfo ?? {}
+        children += 1
+        return storeOf(route, url === undefined ? `#${children}` : `${method} ${url}`)
+      },
+    }
+  }
+
+  // They call it with `new`.
+  function OwnStore(this: object, settings: Settings): void {
+    Object.assign(this, storeOf(settings, ''))
+  }
+  return OwnStore as unknown as new (
+    settings: object,
+  ) => FastifyRateLimitStore
+}
+
+function answer(callback: Callback, ask: () => ReturnType<Counter['count']>): void {
+  const tell = ({ hits, resetMs }: Count) =>
+    callback(null, { current: hits, ttl: Math.ceil(resetMs) })
+  try {
+    const count = ask()
+    if (count instanceof Promise) count.then(tell, callback)
+    else tell(count)
+  } catch (error) {
+    callback(error as Error)
+  }
+}

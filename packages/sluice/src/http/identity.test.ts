@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest'
+import { apiKey, hashLater, jwtSubject } from './identity.ts'
+
+describe('apiKey', () => {
+  const keyOf = apiKey((secret: string | undefined) => secret)
+
+  it('is the hash of a secret, at once', () =>
+    expect(keyOf('abc')).toBe('key:ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0'))
+
+  it('is the same where there is only Web Crypto', async () => {
+    for (const secret of ['abc', 'ä€😀', 'x'.repeat(100_000)]) {
+      expect(keyOf(secret)).toBe(`key:${await hashLater(secret)}`)
+    }
+  })
+
+  it('leaves a request without a secret to its address', () =>
+    expect([keyOf(undefined), keyOf('')]).toEqual([undefined, undefined]))
+
+  it('waits for a secret that comes later', async () =>
+    expect(await apiKey(async (secret: string) => secret)('abc')).toBe(keyOf('abc')))
+})
+
+describe('jwtSubject', () => {
+  const keyOf = jwtSubject((claims: object | undefined) => claims)
+
+  it('tells subjects and issuers apart', () => {
+    const all = [
+      { sub: 'a' },
+      { sub: 'b' },
+      { iss: 'a', sub: 'b' },
+      { iss: 'ab', sub: '' },
+      { iss: '1:a', sub: 'b' },
+      { iss: 'i'.repeat(200), sub: 's'.repeat(200) },
+      { iss: 'i'.repeat(201), sub: 's'.repeat(199) },
+    ].map((claims) => keyOf(claims))
+    expect(new Set(all).size).toBe(all.length)
+    expect(all[0]).toBe('sub:0:1:a')
+  })
+
+  it('keeps even huge subjects within the length of a key', async () =>
+    expect((await keyOf({ sub: 'x'.repeat(100_000) }))?.length).toBeLessThan(100))
+
+  it.each([undefined, {}, { sub: '' }, { sub: 7 }, { sub: ['a'] }])(
+    'leaves %j to the address',
+    (claims) => expect(keyOf(claims)).toBeUndefined(),
+  )
+})

@@ -1,0 +1,89 @@
+import { compositeKey } from '../key.ts'
+
+type Later<T> = T | Promise<T>
+
+/** KeyOf is the `key` option of `rateLimit`: who is asking, or undefined for the client's address. */
+export type KeyOf<Request> = (request: Request) => Later<string | undefined>
+
+/**
+ * apiKey makes keys of API keys and other secrets: `key: apiKey((request) => request.get('x-api-key'))`.
+ * Only their hashes are kept, so they show up in no store, log or listing. Without a secret the
+ * client's address counts.
+ *
+ * Anybody can make secrets up, and each has a limit of its own: answer only with those that have
+ * been checked, and undefined for the others.
+ */
+export function apiKey<Request>(
+  secretOf: (request: Request) => Later<string | undefined | null>,
+): KeyOf<Request> {
+  const keyOf = (secret: string | undefined | null) => {
+    if (typeof secret !== 'string' || secret === '') return undefined
+    const hash = hashOf(secret)
+    return hash instanceof Promise ? hash.then(named) : named(hash)
+  }
+  return (request) => {
+    const secret = secretOf(request)
+    return secret instanceof Promise ? secret.then(keyOf) : keyOf(secret)
+  }
+}
+
+const named = (hash: string) => `key:${hash}`
+
+/** Claims are those of a JSON Web Token that somebody has verified. */
+export interface Claims {
+  readonly iss?: unknown
+  readonly sub?: unknown
+}
+
+/**
+ * jwtSubject makes keys of the subject and issuer of tokens: `key: jwtSubject((request) =>
+ * request.auth?.payload)`. It reads claims and verifies nothing: give it only those of a token whose
+ * signature has been checked, and undefined for the others. Without a subject the client's address
+ * counts.
+ */
+export function jwtSubject<Request>(
+  claimsOf: (request: Request) => Later<Claims | undefined | null>,
+): KeyOf<Request> {
+  const keyOf = (claims: Claims | undefined | null) => {
+    const { iss, sub } = claims ?? {}
+    if (typeof sub !== 'string' || sub === '') return undefined
+    const issuer = typeof iss === 'string' ? iss : ''
+    if (issuer.length + sub.length <= LONGEST_PLAIN) return `sub:${compositeKey(issuer, sub)}`
+    const hash = hashOf(`${issuer.length}:${issuer}${sub}`)
+    return hash instanceof Promise ? hash.then(hashed) : hashed(hash)
+  }
+  return (request) => {
+    const claims = claimsOf(request)
+    return claims instanceof Promise ? claims.then(keyOf) : keyOf(claims)
+  }
+}
+
+/** Subjects and issuers up to this length are left readable. */
+const LONGEST_PLAIN = 256
+
+const hashed = (hash: string) => `sub#${hash}`
+
+/** The part of Node's crypto that is used; other platforms have only the one that answers later. */
+interface NodeCrypto {
+  createHash(name: 'sha256'): { update(text: string): { digest(as: 'base64url'): string } }
+}
+
+interface NodeProcess {
+  getBuiltinModule?(name: 'node:crypto'): NodeCrypto | undefined
+}
+
+const node = (globalThis as { process?: NodeProcess }).process?.getBuiltinModule?.('node:crypto')
+
+/** SHA-256 as base64url, at once where the platform can. */
+const hashOf: (text: string) => Later<string> = node
+  ? (text) => node.createHash('sha256').update(text).digest('base64url')
+  : hashLater
+
+/** hashLater is SHA-256 as base64url where there is only Web Crypto. */
+export async function hashLater(text: string): Promise<string> {
+  const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
+  return btoa(String.fromCharCode(...new Uint8Array(bytes)))
+    .replaceAll('+', '-')
+    .replaceAll('/', '_')
+    .replaceAll('=', '')
+}

@@ -1,0 +1,346 @@
+import 'reflect-metadata'
+import type { AddressInfo } from 'node:net'
+import fastifyRateLimit from '@fastify/rate-limit'
+import { Controller, Get, Module } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
+import express from 'express'
+import { rateLimit } from 'express-rate-limit'
+import fastify from 'fastify'
+import { compactStore, createLimiter, memoryStore } from 'sluice'
+import { sluiceStore as expressStore } from 'sluice/compat/express-rate-limit'
+import { sluiceStore as fastifyStore } from 'sluice/compat/fastify-rate-limit'
+import { sluiceStorage } from 'sluice/compat/nest-throttler'
+import { redisStore } from 'sluice/redis'
+import { sharedMemoryStore } from 'sluice/shared-memory'
+import { manualClock } from 'sluice/testing'
+import { describe, expect, it } from 'vitest'
+import {
+  type Beyond,
+  countedWindow,
+  countingAlgorithm,
+} from '../packages/sluice/src/compat/counter/counted-window.ts'
+import { useRedis } from './redis/fixture.ts'
+import { timedStore } from './redis/timed.ts'
+
+const redis = useRedis()
+
+let prefixes = 0
+const stores = {
+  memory: () => memoryStore(),
+  compact: () => compactStore({ maxKeys: 1_000 }),
+  'shared memory': () => sharedMemoryStore({ maxKeys: 1_000, maxBytes: 2 ** 22 }),
+  redis: () => redisStore(redis.client, { prefix: `compat-${++prefixes}` }),
+}
+const names = Object.keys(stores) as (keyof typeof stores)[]
+
+/** What a middleware does to requests, on a real socket. */
+async function withExpress(
+  handler: express.RequestHandler,
+  use: (get: (path?: string) => Promise<Response>) => Promise<void>,
+): Promise<void> {
+  const app = express()
+  app.use(handler)
+  app.get('/', (_request, response) => void response.send('hello'))
+  app.get('/wrong', (_request, response) => void response.status(400).send('wrong'))
+  const server = app.listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  const { port } = server.address() as AddressInfo
+  try {
+    await use((path = '/') => fetch(`http://127.0.0.1:${port}${path}`))
+  } finally {
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  }
+}
+
+describe.each(names)('express-rate-limit on %s', (name) => {
+  it('lets exactly the limit through of a burst, and says so', () =>
+    withExpress(
+      rateLimit({
+        windowMs: 60_000,
+        limit: 5,
+        standardHeaders: 'draft-7',
+        store: expressStore({ store: stores[name]() }),
+      }),
+      async (get) => {
+        const all = await Promise.all(Array.from({ length: 20 }, () => get()))
+        expect(all.filter(({ status }) => status === 200)).toHaveLength(5)
+        const last = await get()
+        expect(last.status).toBe(429)
+        expect(last.headers.get('retry-after')).toMatch(/^(59|60)$/)
+        expect(last.headers.get('ratelimit')).toMatch(/^limit=5, remaining=0, reset=(59|60)$/)
+      },
+    ))
+
+  it('counts, takes back, looks and resets', async () => {
+    const store = expressStore({ store: stores[name]() })
+    store.init({ windowMs: 60_000 })
+    expect(await store.get('alice')).toBeUndefined()
+    expect(await store.increment('alice')).toMatchObject({ totalHits: 1 })
+    expect(await store.increment('alice')).toMatchObject({ totalHits: 2 })
+    await store.decrement('alice')
+    expect(await store.get('alice')).toMatchObject({ totalHits: 1 })
+    expect(await store.increment('bob')).toMatchObject({ totalHits: 1 })
+    await store.resetKey('alice')
+    expect(await store.increment('alice')).toMatchObject({ totalHits: 1 })
+    await store.resetAll()
+    expect(await store.get('bob')).toBeUndefined()
+    const { resetTime } = await store.increment('bob')
+    expect(Math.abs(resetTime.getTime() - Date.now() - 60_000)).toBeLessThan(2_000)
+  })
+
+  it('does not count what is to be skipped', () =>
+    withExpress(
+      rateLimit({
+        windowMs: 60_000,
+        limit: 2,
+        skipFailedRequests: true,
+        store: expressStore({ store: stores[name]() }),
+      }),
+      async (get) => {
+        for (let i = 0; i < 4; i += 1) {
+          expect((await get('/wrong')).status).toBe(400)
+          // It is taken back when the response is done, which the client sees a moment earlier.
+          await new Promise((resolve) => setTimeout(resolve, 20))
+        }
+        expect((await get()).status).toBe(200)
+      },
+    ))
+})
+
+describe('express-rate-limit', () => {
+  it('starts anew when the window ends, to the microsecond', async () => {
+    const clock = manualClock()
+    const store = expressStore({ store: memoryStore({ clock }) })
+    store.init({ windowMs: 50 })
+    await store.increment('alice')
+    clock.advance(49.999)
+    expect(await store.increment('alice')).toMatchObject({ totalHits: 2 })
+    clock.advance(0.001)
+    expect(await store.increment('alice')).toMatchObject({ totalHits: 1 })
+  })
+
+  it('keeps two limits on one store apart by their names', async () => {
+    const store = memoryStore()
+    const [first, second] = ['api', 'login'].map((name) => expressStore({ store, name }))
+    first.init({ windowMs: 1_000 })
+    second.init({ windowMs: 2_000 })
+    await first.increment('alice')
+    expect(await second.get('alice')).toBeUndefined()
+  })
+
+  it('says what is wrong', async () => {
+    expect(() => expressStore({ store: {} as never })).toThrow(/store must be a store/)
+    expect(() => expressStore({ client: 1 } as never)).toThrow(/there is no option "client"/)
+    const store = expressStore()
+    await expect(store.increment('alice')).rejects.toThrow(/rateLimit\(\{ store \}\)/)
+    expect(() => store.init({ windowMs: 0 })).toThrow(/per must be/)
+    await expect(store.increment('alice')).rejects.toThrow(/per must be/)
+  })
+})
+
+/** Asks a Fastify app a few times. */
+async function statuses(
+  options: object,
+  route: object,
+  times: number,
+  url = '/own',
+): Promise<number[]> {
+  const app = fastify()
+  await app.register(fastifyRateLimit, options)
+  app.get('/own', { config: { rateLimit: route } }, () => 'hello')
+  app.get('/other', () => 'hello')
+  const answers: number[] = []
+  for (let i = 0; i < times; i += 1) answers.push((await app.inject(url)).statusCode)
+  await app.close()
+  return answers
+}
+
+describe.each(names)('@fastify/rate-limit on %s', (name) => {
+  it('lets exactly the limit through of a burst, and says so', async () => {
+    const app = fastify()
+    await app.register(fastifyRateLimit, {
+      max: 5,
+      timeWindow: 60_000,
+      store: fastifyStore({ store: stores[name]() }),
+    })
+    app.get('/', () => 'hello')
+    const all = await Promise.all(Array.from({ length: 20 }, () => app.inject('/')))
+    expect(all.filter(({ statusCode }) => statusCode === 200)).toHaveLength(5)
+    const { statusCode, headers } = await app.inject('/')
+    expect([statusCode, headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']]).toEqual([
+      429,
+      '5',
+      '0',
+    ])
+    expect(headers['retry-after']).toMatch(/^(59|60)$/)
+    await app.close()
+  })
+
+  it('bans those who go on', async () => {
+    const store = fastifyStore({ store: stores[name]() })
+    expect(await statuses({ max: 1, ban: 1, timeWindow: 60_000, store }, {}, 4)).toEqual([
+      200, 429, 403, 403,
+    ])
+  })
+
+  it('counts for a route with limits of its own apart', async () => {
+    const store = fastifyStore({ store: stores[name]() })
+    const options = { max: 1, timeWindow: 60_000, store }
+    expect(await statuses(options, { max: 2 }, 3, '/other')).toEqual([200, 429, 429])
+    expect(await statuses(options, { max: 2 }, 3, '/own')).toEqual([200, 200, 429])
+  })
+})
+
+describe('@fastify/rate-limit', () => {
+  it('takes numbers for keys', async () => {
+    const options = { max: 1, timeWindow: 60_000, keyGenerator: () => 42, store: fastifyStore() }
+    expect(await statuses(options, {}, 2, '/other')).toEqual([200, 429])
+  })
+
+  it('fails, or does not, by skipOnError when the store is away and the mode is closed', async () => {
+    const away = { call: () => new Promise(() => {}) }
+    const store = () =>
+      fastifyStore({ store: redisStore(away), timeoutMs: 5, onStoreFailure: 'closed' })
+    const options = { max: 1, timeWindow: 60_000 }
+    expect(await statuses({ ...options, store: store() }, {}, 1)).toEqual([500])
+    expect(await statuses({ ...options, store: store(), skipOnError: true }, {}, 3)).toEqual([
+      200, 200, 200,
+    ])
+  })
+
+  it.each([
+    ['open', [200, 200, 200]],
+    ['local', [200, 429, 429]],
+  ] as const)('goes on when the store is away and the mode is %s', async (mode, expected) => {
+    const away = { call: () => new Promise(() => {}) }
+    const store = fastifyStore({ store: redisStore(away), timeoutMs: 5, onStoreFailure: mode })
+    expect(await statuses({ max: 1, timeWindow: 60_000, store }, {}, 3)).toEqual(expected)
+  })
+})
+
+describe.each(names)('@nestjs/throttler on %s', (name) => {
+  it('lets exactly the limit through of a burst, and says so', async () => {
+    @Controller()
+    class Hello {
+      @Get()
+      hello() {
+        return 'hello'
+      }
+    }
+    @Module({
+      imports: [
+        ThrottlerModule.forRoot({
+          throttlers: [{ ttl: 60_000, limit: 5 }],
+          storage: sluiceStorage({ store: stores[name]() }),
+        }),
+      ],
+      controllers: [Hello],
+      providers: [{ provide: 'guard', useClass: ThrottlerGuard }],
+    })
+    class App {}
+    const app = await NestFactory.create(App, { logger: false, abortOnError: false })
+    app.useGlobalGuards(app.get('guard'))
+    await app.listen(0, '127.0.0.1')
+    const url = await app.getUrl()
+    const all = await Promise.all(Array.from({ length: 20 }, () => fetch(url)))
+    expect(all.filter(({ status }) => status === 200)).toHaveLength(5)
+    const last = await fetch(url)
+    expect(last.status).toBe(429)
+    expect(last.headers.get('retry-after')).toMatch(/^(59|60)$/)
+    await app.close()
+  })
+
+  it('keeps a client out for the duration of a block, from the first request too many', async () => {
+    const storage = sluiceStorage({ store: stores[name]() })
+    const ask = (limit: number, block: number, key = 'alice') =>
+      storage.increment(key, 10_000, limit, block, 'default')
+    expect(await ask(1, 90_000)).toEqual({
+      totalHits: 1,
+      timeToExpire: 10,
+      isBlocked: false,
+      timeToBlockExpire: 0,
+    })
+    expect(await ask(1, 90_000)).toMatchObject({ isBlocked: true, timeToBlockExpire: 90 })
+    expect(await ask(1, 90_000)).toMatchObject({ isBlocked: true, timeToBlockExpire: 90 })
+    expect(await ask(0, 0, 'nobody')).toMatchObject({ isBlocked: true, timeToBlockExpire: 10 })
+    expect(await ask(1, 90_000, 'bob')).toMatchObject({ isBlocked: false })
+  })
+})
+
+/** What requests beyond the limit do to a window: at ms → count, milliseconds to its end. */
+const traces: [Beyond, string, [number, number, number][]][] = [
+  [
+    'nothing',
+    'leave the window as it is',
+    [
+      [0, 1, 100],
+      [10, 2, 90],
+      [20, 3, 80],
+      [99.999, 4, 0.001],
+      [100, 1, 100],
+    ],
+  ],
+  [
+    'restart',
+    'begin it anew',
+    [
+      [0, 1, 100],
+      [10, 2, 90],
+      [20, 3, 100],
+      [119.999, 4, 100],
+      [219.998, 5, 100],
+      [319.998, 1, 100],
+    ],
+  ],
+  [
+    'double',
+    'double it',
+    [
+      [0, 1, 100],
+      [10, 2, 90],
+      [20, 3, 100],
+      [30, 4, 200],
+      [40, 5, 400],
+      [440, 1, 100],
+    ],
+  ],
+  [
+    250,
+    'keep it closed from the first on',
+    [
+      [0, 1, 100],
+      [10, 2, 90],
+      [20, 3, 250],
+      [30, 4, 240],
+      [269.999, 5, 0.001],
+      [270, 1, 100],
+    ],
+  ],
+]
+
+describe.each(traces)('requests beyond the limit (%s)', (beyond, what, steps) => {
+  const clocked = {
+    memory: () => {
+      const clock = manualClock()
+      return { clock, store: memoryStore({ clock }) }
+    },
+    redis: () => timedStore(redis.client),
+  }
+
+  it.each(Object.keys(clocked) as (keyof typeof clocked)[])(`${what}, on %s`, async (name) => {
+    const { clock, store } = clocked[name]()
+    const rule = countedWindow(countingAlgorithm(beyond), 100, 2)
+    const limiter = createLimiter(rule, { store } as object)
+    const seen: [number, number, number][] = []
+    let nowMs = 0
+    for (const [atMs] of steps) {
+      clock.advance(atMs - nowMs)
+      nowMs = atMs
+      const { capacity, remaining, resetAfterMs } = await limiter.check('alice')
+      seen.push([atMs, capacity - remaining, resetAfterMs])
+    }
+    expect(seen).toEqual(steps)
+  })
+})
