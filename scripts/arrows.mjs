@@ -49,6 +49,8 @@ const rooms = {
       'wait-queue',
     ],
     http: ['nouns', 'limiter', 'limiter-rules', 'policy'],
+    // A refusal in Nest is an exception of Nest's own.
+    'middleware/nest': ['nouns', 'http', 'npm'],
     middleware: ['nouns', 'http', 'types of frameworks'],
     compat: ['nouns', 'algorithms', 'limiter', 'stores/memory'],
     outbound: ['nouns', 'limiter', 'policy'],

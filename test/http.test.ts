@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { createLimiter, fixedWindow, leakyBucket, tokenBucket } from 'sluice'
+import { redisStore } from 'sluice/redis'
 import { type Item, parseDictionary, parseList } from 'structured-headers'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type CommonOptions, type Running, servers } from './http/servers.ts'
@@ -116,10 +117,16 @@ for (const [name, start] of Object.entries(servers)) {
       await remaining('OPTIONS', preflight)
       // Nest knows no OPTIONS here, and asks guards only for routes that are there.
       if (name !== 'nest') expect(await remaining('OPTIONS')).toBe('3')
-      const exposed = (await ask({ origin: 'https://a.example' })).headers
-      if (name !== 'nest') {
-        expect(exposed.get('access-control-expose-headers')).toContain('RateLimit')
+      // Whoever has no origin is no browser that asks.
+      const posing = { 'access-control-request-method': 'GET' }
+      if (name !== 'nest') expect(await remaining('OPTIONS', posing)).toBe('2')
+      for (let i = 0; i < 6; i += 1) {
+        const { headers } = await ask({ origin: 'https://a.example' })
+        expect(headers.get('access-control-expose-headers')).toMatch(/RateLimit,.*Retry-After/)
       }
+      await running?.close()
+      const denied = await open({ rules: five, denyList: ['127.0.0.1'] })
+      expect((await denied(preflight, name === 'nest' ? 'GET' : 'OPTIONS')).status).toBe(403)
     })
 
     it('takes key, cost and skip from the request', async () => {
@@ -191,6 +198,14 @@ for (const [name, start] of Object.entries(servers)) {
       const blocked = await ask({ 'x-key': 'alice' })
       expect(blocked.status).toBe(429)
       expect(await typeOf(blocked)).toContain('#abnormal-usage-detected')
+      expect(blocked.headers.get('ratelimit')).toBe('"token-bucket";r=0;t=60')
+      expect(blocked.headers.get('x-ratelimit-remaining')).toBe('0')
+      await running?.close()
+      const away = redisStore({ call: () => new Promise(() => {}) })
+      const closed = createLimiter(five, { store: away, timeoutMs: 5, onStoreFailure: 'closed' })
+      const refused = await (await open({ limiter: closed }))()
+      expect([refused.status, refused.headers.get('ratelimit')]).toEqual([503, null])
+      expect(await typeOf(refused)).toContain('#temporary-reduced-capacity')
     })
   })
 }

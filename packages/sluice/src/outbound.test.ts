@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { tokenBucket } from './algorithms/token-bucket.ts'
+import { SluiceError } from './errors.ts'
 import { createLimiter } from './limiter.ts'
 import { pauseOf, throttled } from './outbound.ts'
 
@@ -47,6 +48,28 @@ describe('throttled', () => {
     expect(limiter.peek('https://other.example').allowed).toBe(true)
   })
 
+  it('does not shorten a pause, and does not lose a response to a store that fails', async () => {
+    const answers: Record<string, string>[] = [
+      { 'retry-after': '3600' },
+      { ratelimit: '"x";r=0;t=1' },
+    ]
+    const { url } = await serve((count) => {
+      const headers = answers[count - 1] ?? {}
+      return { status: count === 1 ? 429 : 200, headers }
+    })
+    const limiter = createLimiter(tokenBucket({ limit: 100, per: '1s' }))
+    const get = throttled(fetch, { limiter, key: 'a' })
+    await Promise.all([get(url), get(url)])
+    expect(limiter.peek('a').retryAfterMs).toBeGreaterThan(3_500_000)
+    const failing: typeof limiter = {
+      ...limiter,
+      block() {
+        throw new SluiceError('SLUICE_STORE_UNAVAILABLE', 'away')
+      },
+    }
+    expect((await throttled(fetch, { limiter: failing, key: 'b' })(url)).status).toBe(200)
+  })
+
   it('gives up at once when it would take too long, or when it is told to', async () => {
     const { times, url } = await serve(() => ({ status: 200 }))
     const limiter = createLimiter(tokenBucket({ limit: 1, per: '1h' }))
@@ -89,12 +112,17 @@ describe('pauseOf', () => {
     [200, { 'retry-after': '5' }, 0],
     [429, { 'retry-after': 'soon' }, 0],
     [429, { 'retry-after': '-5' }, 0],
+    [429, { 'retry-after': '120, 60' }, 120_000],
+    [429, { 'retry-after': '9999999999' }, 9_999_999_999_000],
+    [429, { 'retry-after': 'x 2099', ratelimit: '"a";r=0;t=4' }, 4_000],
     [200, { ratelimit: '"a";r=3;t=9, "b";r=0;t=4' }, 4_000],
+    [200, { ratelimit: '"\\'.repeat(30_000) }, 0],
     [200, { ratelimit: '"a,b;r=0;t=2";r=30;t=9' }, 0],
     [200, { ratelimit: 'limit=5, remaining=0, reset=6' }, 6_000],
     [200, { ratelimit: 'limit=5, remaining=01, reset=6' }, 0],
     [200, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '3' }, 3_000],
     [200, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(nowMs / 1_000 + 8) }, 8_000],
+    [200, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(nowMs + 8_000) }, 8_000],
     [200, { 'x-ratelimit-remaining': '1', 'x-ratelimit-reset': '3' }, 0],
   ])('of %i with %o is %i ms', (status, headers, expected) =>
     expect(pauseOf(new Response(null, { status, headers }), nowMs)).toBe(expected),

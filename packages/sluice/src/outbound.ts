@@ -52,9 +52,19 @@ export function throttled(fetch: Fetch, options: ThrottleOptions): Fetch {
     })
     if (!allowed) throw tooLong(own, retryAfterMs)
     const response = await fetch(request)
-    const pauseMs = pauseOf(response, Date.now())
-    if (pauseMs > 0) await limiter.block(own, Math.min(pauseMs, LONGEST_PAUSE_MS))
+    await pause(limiter, own, Math.min(pauseOf(response, Date.now()), LONGEST_PAUSE_MS))
     return response
+  }
+}
+
+/** Blocks a key, unless it is blocked for longer. A store that fails must not cost the response. */
+async function pause(limiter: Limiter | AsyncLimiter, key: string, pauseMs: number) {
+  if (pauseMs <= 0) return
+  try {
+    const { source, retryAfterMs } = await limiter.peek(key, 0)
+    if (source !== 'blocked' || retryAfterMs < pauseMs) await limiter.block(key, pauseMs)
+  } catch (error) {
+    if (!(error instanceof SluiceError && error.code === 'SLUICE_STORE_UNAVAILABLE')) throw error
   }
 }
 
@@ -68,18 +78,29 @@ function tooLong(key: string, retryAfterMs: number): SluiceError {
 
 /** pauseOf is how long a server wants to be left alone, in milliseconds; 0 if it does not say so. */
 export function pauseOf({ status, headers }: Response, nowMs: number): number {
-  if (status !== 429 && status !== 503) return usedUpMs(headers, nowMs)
-  const retryAfter = headers.get('retry-after')?.trim()
-  if (retryAfter === undefined) return status === 429 ? usedUpMs(headers, nowMs) : 0
-  if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter) * 1_000
-  const atMs = Date.parse(retryAfter)
-  return Number.isNaN(atMs) ? 0 : Math.max(0, atMs - nowMs)
+  const isRefusal = status === 429 || status === 503
+  const asked = isRefusal
+    ? retryAfterMs(headers.get('retry-after')?.trim() ?? '', nowMs)
+    : undefined
+  return asked ?? (status === 503 ? 0 : usedUpMs(headers, nowMs))
 }
+
+/** What Retry-After says; undefined if it cannot be read. Of several values the largest counts. */
+function retryAfterMs(text: string, nowMs: number): number | undefined {
+  if (/^\d+(\s*,\s*\d+)*$/.test(text)) return Math.max(...text.split(',').map(Number)) * 1_000
+  if (!/^(mon|tue|wed|thu|fri|sat|sun)[a-z]*,? /i.test(text)) return undefined
+  const atMs = Date.parse(text)
+  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs)
+}
+
+/** Longer fields are not read. */
+const LONGEST_FIELD = 2_048
 
 /** Where a field says that nothing is left: how long until that changes. */
 function usedUpMs(headers: Headers, nowMs: number): number {
   // What is between quotation marks is a name, whatever it looks like.
-  const field = (headers.get('ratelimit') ?? '').replace(/"(?:[^"\\]|\\.)*"/g, '""')
+  const given = headers.get('ratelimit') ?? ''
+  const field = given.slice(0, LONGEST_FIELD).replace(/"(?:[^"\\]|\\.)*"/g, '""')
   let seconds = 0
   for (const item of field.split(/,(?=\s*(?:"|$))/)) {
     const left = /;\s*r=0(?!\d)/.test(item) && /;\s*t=(\d{1,9})/.exec(item)?.[1]
@@ -92,6 +113,7 @@ function usedUpMs(headers: Headers, nowMs: number): number {
   if (headers.get('x-ratelimit-remaining')?.trim() !== '0') return 0
   const reset = Number(headers.get('x-ratelimit-reset'))
   if (!Number.isFinite(reset) || reset <= 0) return 0
-  // Some give the moment, some the seconds that are left.
+  // Some give the moment, in seconds or milliseconds, some the seconds that are left.
+  if (reset > 100_000_000_000) return Math.max(0, reset - nowMs)
   return reset > 1_000_000_000 ? Math.max(0, reset * 1_000 - nowMs) : reset * 1_000
 }

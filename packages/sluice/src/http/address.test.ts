@@ -81,15 +81,32 @@ describe('a block', () => {
     'x/8',
     '/8',
     '10.0.0.0/',
+    '::ffff:10.0.0.0/8',
+    '::ffff:10.0.0.0/95',
   ])('%s is none', (block) => expect(parseBlock(block)).toBeUndefined())
 })
 
 describe('the address of a client', () => {
   const of = (peer: string | undefined, headers: Record<string, string>, trust: Trust) => {
-    const address = clientAddress({ peer, header: (name) => headers[name] }, trust)
-    return address && addressText(address, 128)
+    const { address, isVague } = clientAddress({ peer, header: (name) => headers[name] }, trust)
+    return address && addressText(address, 128) + (isVague ? ' for somebody' : '')
   }
   const proxies = parseBlock('10.0.0.0/8')!
+
+  it('is not swallowed by a quotation mark of the client', () => {
+    for (const made of ['for="', 'for="\\', '"', 'for="a;b, c', 'for="" "', 'for=\\"']) {
+      expect(of('10.0.0.8', { forwarded: `${made}, for=203.0.113.5` }, 1)).toBe('203.0.113.5')
+    }
+    const host = 'for=203.0.113.5;host="a\\", for=6.6.6.6"'
+    expect(of('10.0.0.8', { forwarded: host }, 1)).toBe('203.0.113.5')
+  })
+
+  it('is that of the proxy where two headers name different clients', () => {
+    const both = (list: string, forwarded: string) =>
+      of('10.0.0.8', { 'x-forwarded-for': list, forwarded }, 1)
+    expect(both('6.6.6.6', 'for=203.0.113.5')).toBe('10.0.0.8 for somebody')
+    expect(both('203.0.113.5', 'for=203.0.113.5;proto=https')).toBe('203.0.113.5')
+  })
 
   it('is that of the connection, whatever headers say, if nobody is trusted', () =>
     expect(of('192.0.2.1', { 'x-forwarded-for': '203.0.113.5' }, 0)).toBe('192.0.2.1'))
@@ -119,17 +136,18 @@ describe('the address of a client', () => {
       '_x',
       '\u0000',
     ]) {
-      expect(of('10.0.0.8', { 'x-forwarded-for': bad }, 5)).toBe('10.0.0.8')
+      expect(of('10.0.0.8', { 'x-forwarded-for': bad }, 5)).toBe('10.0.0.8 for somebody')
     }
-    expect(of('10.0.0.8', { 'x-forwarded-for': 'bad, 203.0.113.5' }, 5)).toBe('203.0.113.5')
+    const last = of('10.0.0.8', { 'x-forwarded-for': 'bad, 203.0.113.5' }, 5)
+    expect(last).toBe('203.0.113.5 for somebody')
   })
 
   it('is read from Forwarded as well', () => {
     const forwarded = 'for=1.1.1.1;proto=https, For="[2001:db8::17]:4711";by=10.0.0.7'
     expect(of('10.0.0.8', { forwarded }, 1)).toBe('2001:db8:0:0:0:0:0:17')
     expect(of('10.0.0.8', { forwarded }, 2)).toBe('1.1.1.1')
-    expect(of('10.0.0.8', { forwarded: 'for=_secret' }, 1)).toBe('10.0.0.8')
-    expect(of('10.0.0.8', { forwarded: 'by=1.1.1.1' }, 1)).toBe('10.0.0.8')
+    expect(of('10.0.0.8', { forwarded: 'for=_secret' }, 1)).toBe('10.0.0.8 for somebody')
+    expect(of('10.0.0.8', { forwarded: 'by=1.1.1.1' }, 1)).toBe('10.0.0.8 for somebody')
   })
 
   it.each([
@@ -147,6 +165,6 @@ describe('the address of a client', () => {
   it('takes no time to find in a header of ten thousand elements', () => {
     const list = Array.from({ length: 10_000 }, () => '10.0.0.1').join(', ')
     expect(of('10.0.0.8', { 'x-forwarded-for': `203.0.113.5, ${list}` }, proxies)).toBe('10.0.0.1')
-    expect(of('10.0.0.8', { forwarded: '"'.repeat(100_000) }, 5)).toBe('10.0.0.8')
+    expect(of('10.0.0.8', { forwarded: '"'.repeat(100_000) }, 5)).toBe('10.0.0.8 for somebody')
   })
 })

@@ -96,6 +96,8 @@ export function parseBlock(text: string): AddressSet | undefined {
   if (length !== undefined && !/^(0|[1-9]\d{0,2})$/.test(length)) return undefined
   const bits = length === undefined ? most : Number(length)
   if (bits > most) return undefined
+  // A mapped address with fewer bits than its prefix would be all of IPv4, and more.
+  if (offset === 0 && bits < 96 && isV4(address)) return undefined
   const masks = address.map((_, i) => maskOf(bits + offset - 16 * i))
   return {
     has: (other) => masks.every((mask, i) => ((address[i] ^ other[i]) & mask) === 0),

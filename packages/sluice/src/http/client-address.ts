@@ -19,38 +19,54 @@ const MOST_HOPS = 64
 /** The longest header that is looked at, from its end. */
 const LONGEST_HEADER = 4_096
 
+/** Found is a client's address as far as it can be told. */
+export interface Found {
+  readonly address: Address | undefined
+  /** Whether the address is a proxy's, which spoke for somebody whom it did not name. */
+  readonly isVague: boolean
+}
+
 /**
  * clientAddress goes from the connection back through the proxies that are trusted, and gives the
  * first address that is not one of them. Where a trusted proxy wrote something that is no address,
- * that is as far as anybody can see: the proxy's own address counts.
+ * that is as far as anybody can see: the proxy's own address counts. So it does where there are
+ * both kinds of header and they name different clients, since a proxy writes one of them and the
+ * client can write the other.
  */
-export function clientAddress(source: AddressSource, trust: Trust): Address | undefined {
-  let address = source.peer === undefined ? undefined : readAddress(source.peer)
+export function clientAddress(source: AddressSource, trust: Trust): Found {
+  const peer = typeof source.peer === 'string' ? readAddress(source.peer) : undefined
   // Behind a platform's own proxy nobody knows the connection, only how many proxies there are.
   const isHidden = source.peer === undefined && typeof trust === 'number'
-  if ((!address && !isHidden) || trust === 0) return address
-  const hops = chainOf(source)
+  if ((!peer && !isHidden) || trust === 0) return { address: peer, isVague: false }
+  const list = source.header('x-forwarded-for')
+  const forwarded = source.header('forwarded')
+  const byList = list === undefined ? undefined : walk(peer, trust, tail(list).split(','))
+  if (forwarded === undefined) return byList ?? { address: peer, isVague: false }
+  const byForwarded = walk(peer, trust, splitFromEnd(tail(forwarded), ',').map(forOf))
+  if (!byList) return byForwarded
+  const isSame = String(byList.address) === String(byForwarded.address)
+  return isSame ? byList : { address: peer, isVague: true }
+}
+
+/** Goes back through what proxies have written down, the last one written at the end. */
+function walk(peer: Address | undefined, trust: Trust, hops: readonly string[]): Found {
+  let address = peer
   for (let i = 0; i < hops.length && i < MOST_HOPS; i += 1) {
     if (typeof trust === 'number' ? i >= trust : !address || !trust.has(address)) break
     const before = readAddress(hops[hops.length - 1 - i])
-    if (!before) break
+    if (!before) return { address, isVague: true }
     address = before
   }
-  return address
+  return { address, isVague: false }
 }
 
-/** The addresses that proxies have written down, the last one written at the end. */
-function chainOf(source: AddressSource): string[] {
-  const list = source.header('x-forwarded-for')
-  if (list !== undefined) return tail(list).split(',')
-  const forwarded = source.header('forwarded')
-  if (forwarded === undefined) return []
-  return splitUnquoted(tail(forwarded), ',').map(
-    (element) =>
-      splitUnquoted(element, ';')
-        .map((pair) => /^\s*for\s*=\s*(.*)$/i.exec(pair)?.[1])
-        .find((value) => value !== undefined) ?? '',
-  )
+/** For whom an element of Forwarded says that it speaks. */
+function forOf(element: string): string {
+  for (const pair of splitFromEnd(element, ';')) {
+    const value = /^\s*for\s*=\s*(.*)$/i.exec(pair)?.[1]
+    if (value !== undefined) return value
+  }
+  return ''
 }
 
 function tail(header: string): string {
@@ -60,16 +76,29 @@ function tail(header: string): string {
   return comma < 0 ? '' : cut.slice(comma + 1)
 }
 
-/** Splits at a separator that is not between quotation marks. */
-function splitUnquoted(text: string, separator: string): string[] {
-  const parts = ['']
+/**
+ * Splits at a separator that is not between quotation marks. It goes from the end, where the
+ * nearest proxy has written, so that no quotation mark of a client can swallow that.
+ */
+function splitFromEnd(text: string, separator: string): string[] {
+  const parts: string[] = []
   let isQuoted = false
-  for (const character of text) {
-    if (character === '"') isQuoted = !isQuoted
-    if (character === separator && !isQuoted) parts.push('')
-    else parts[parts.length - 1] += character
+  let end = text.length
+  for (let i = end - 1; i >= 0; i -= 1) {
+    if (text[i] === '"' && !isEscaped(text, i)) isQuoted = !isQuoted
+    if (text[i] !== separator || isQuoted) continue
+    parts.push(text.slice(i + 1, end))
+    end = i
   }
-  return parts
+  parts.push(text.slice(0, end))
+  return parts.reverse()
+}
+
+/** Tells whether an odd number of backslashes comes before a place. */
+function isEscaped(text: string, at: number): boolean {
+  let first = at
+  while (first > 0 && text[first - 1] === '\\') first -= 1
+  return (at - first) % 2 === 1
 }
 
 /** Reads an address as servers and proxies write it: with a port, brackets, quotes or a zone. */

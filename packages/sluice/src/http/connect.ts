@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { createGuard, type Entrance } from './guard.ts'
+import { exposed } from './fields.ts'
+import { createGuard, type Entrance, type Guard } from './guard.ts'
 import type { RateLimitOptions } from './http-options.ts'
 
 /** Next goes on with the request, or reports an error. */
@@ -11,48 +12,66 @@ export function connect<Request extends IncomingMessage, Response extends Server
 ): (request: Request, response: Response, next: Next) => void {
   const guard = createGuard(options)
 
-  function act(entrance: Entrance, request: Request, response: Response, next: Next): void {
+  /** Writes what the guard says, and tells whether the request may go ahead. */
+  function act(entrance: Entrance, request: Request, response: Response): boolean {
     writeFields(request, response, entrance.fields)
     const { refusal } = entrance
     if (refusal) {
       for (const [name, value] of refusal.fields) response.setHeader(name, value)
       response.statusCode = refusal.status
       response.end(request.method === 'HEAD' ? undefined : refusal.body)
-      return
+      return false
     }
-    if (entrance.spent) {
-      response.once('close', () => guard.settle(entrance, request, response))
-    }
-    next()
+    whenDone(guard, entrance, request, response, response)
+    return true
   }
 
   return (request, response, next) => {
-    let entered: Entrance | Promise<Entrance>
+    let isAdmitted: boolean
     try {
-      entered = guard.enter(request, new NodeIncoming(request))
+      const entered = guard.enter(request, new NodeIncoming(request))
+      if (entered instanceof Promise) {
+        entered
+          .then((entrance) => act(entrance, request, response))
+          .then((isAdmitted) => isAdmitted && next(), next)
+        return
+      }
+      isAdmitted = act(entered, request, response)
     } catch (error) {
       next(error)
       return
     }
-    if (!(entered instanceof Promise)) return act(entered, request, response, next)
-    entered.then((entrance) => act(entrance, request, response, next)).catch(next)
+    if (isAdmitted) next()
   }
+}
+
+/** whenDone settles a request when its response is done, or its connection has gone. */
+export function whenDone<Request, Response>(
+  guard: Guard<Request, Response>,
+  entrance: Entrance,
+  request: Request,
+  response: Response,
+  raw: ServerResponse,
+): void {
+  if (!entrance.spent) return
+  const settle = () => guard.settle(entrance, request, response, raw.writableEnded)
+  if (raw.closed) settle()
+  else raw.once('close', settle)
 }
 
 /** NodeIncoming is what the guard looks at of Node's request. */
 export class NodeIncoming {
   readonly #request: IncomingMessage
+  /** Read at once: a connection that has gone does not know any more where it came from. */
+  readonly peer: string | undefined
 
   constructor(request: IncomingMessage) {
     this.#request = request
+    this.peer = request.socket.remoteAddress
   }
 
   get method(): string {
     return this.#request.method ?? ''
-  }
-
-  get peer(): string | undefined {
-    return this.#request.socket.remoteAddress
   }
 
   header(name: string): string | undefined {
@@ -70,9 +89,4 @@ function writeFields(
   for (const [name, value] of fields) response.setHeader(name, value)
   if (headers.origin === undefined || fields.length === 0) return
   response.appendHeader('Access-Control-Expose-Headers', exposed(fields))
-}
-
-/** exposed is the names of fields that scripts may want to read. */
-export function exposed(fields: Entrance['fields']): string {
-  return [...fields.map(([name]) => name), 'Retry-After'].join(', ')
 }

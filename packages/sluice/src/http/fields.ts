@@ -55,8 +55,11 @@ export function fieldsOf(
   rules: readonly Rule[],
   nowMs: number,
 ): Field[] {
-  if (decision.source === 'open' || decision.source === 'closed') return []
-  const all = decision.rules.filter(({ capacity }) => capacity !== Number.POSITIVE_INFINITY)
+  const { source, retryAfterMs } = decision
+  if (source === 'open' || source === 'closed') return []
+  let all = decision.rules.filter(({ capacity }) => capacity !== Number.POSITIVE_INFINITY)
+  // Whatever the rules would say, nothing passes.
+  if (source === 'blocked') all = all.map((each) => ({ ...each, remaining: 0, retryAfterMs }))
   const rule = all.find((each) => each.rule === decision.rule)
   if (!rule) return []
   const facts = { ...policyOf(rules), nowMs }
@@ -105,4 +108,9 @@ function policyOf(rules: readonly Rule[]) {
 /** A string of RFC 9651; names of rules are printable ASCII. */
 function quoted(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`
+}
+
+/** exposed is the value of Access-Control-Expose-Headers that lets scripts read the fields. */
+export function exposed(fields: readonly Field[]): string {
+  return [...fields.map(([name]) => name), 'Retry-After'].join(', ')
 }

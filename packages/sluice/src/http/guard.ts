@@ -1,10 +1,11 @@
 import { systemClock } from '../clock.ts'
+import { MOST_UNITS } from '../cost.ts'
 import type { Decision } from '../decision.ts'
-import { SluiceError } from '../errors.ts'
+import { SluiceError, shown } from '../errors.ts'
 import { rulesOf } from '../limiter-rules.ts'
 import type { AsyncLimiter, CallOptions, Limiter } from '../verbs.ts'
 import { addressText } from './address.ts'
-import { type AddressSource, clientAddress } from './client-address.ts'
+import { type AddressSource, clientAddress, type Found } from './client-address.ts'
 import { type Field, fieldsOf } from './fields.ts'
 import { checkHttp, type Limited, type RateLimitOptions } from './http-options.ts'
 import { forbidden, neverOf, type Refusal, refusalOf } from './refusal.ts'
@@ -37,9 +38,16 @@ export interface Guard<Request, Response> {
   readonly limiter: Limiter | AsyncLimiter
   /** At once where everything that it needs answers at once. */
   enter(request: Request, incoming: Incoming): Entrance | Promise<Entrance>
-  /** After the response: settles what it turned out to cost. Never throws. */
-  settle(entrance: Entrance, request: Request, response: Response): void
+  /**
+   * After the response: settles what it turned out to cost. If the client went away before the
+   * handler had done with it (`isWhole` is false), nothing is given back. Never throws.
+   */
+  settle(entrance: Entrance, request: Request, response: Response, isWhole: boolean): void
+  /** Tells `onError`. Never throws. */
+  report(error: unknown, request: Request): void
 }
+
+const NOWHERE: Found = { address: undefined, isVague: false }
 
 const PASSED: Entrance = { fields: [], refusal: undefined, spent: undefined }
 
@@ -57,18 +65,18 @@ export function createGuard<Request, Response>(
   const rulesFor = rulesOf(limiter)
 
   function enter(request: Request, incoming: Incoming): Entrance | Promise<Entrance> {
+    const { address, isVague } = allowed || denied ? found(incoming) : NOWHERE
+    if (address && denied?.has(address)) {
+      return refuse(request, addressText(address, ipv6Bits), undefined, forbidden, [])
+    }
     if (isPreflight(incoming)) return PASSED
+    const isAllowed = address !== undefined && !isVague && allowed?.has(address)
     return after(skip ? skip(request) : false, (isSkipped) =>
-      isSkipped ? PASSED : admit(request, incoming),
+      isSkipped || isAllowed ? PASSED : admit(request, incoming),
     )
   }
 
   function admit(request: Request, incoming: Incoming): Entrance | Promise<Entrance> {
-    const address = allowed || denied ? clientAddress(incoming, trust) : undefined
-    if (address && allowed?.has(address)) return PASSED
-    if (address && denied?.has(address)) {
-      return refuse(request, addressText(address, ipv6Bits), undefined, forbidden, [])
-    }
     return after(keyOf ? keyOf(request) : undefined, (key) =>
       after(tierOf ? tierOf(request) : undefined, (tier) =>
         after(typeof cost === 'function' ? cost(request) : cost, (units) =>
@@ -113,7 +121,8 @@ export function createGuard<Request, Response>(
     decision: Decision,
   ): Entrance | Promise<Entrance> {
     const { allowed, delayMs } = decision
-    onDecision?.({ request, key, cost, decision, shadowed: shadow && !allowed })
+    const shadowed = shadow && !allowed
+    if (onDecision) watch(onDecision({ request, key, cost, decision, shadowed }), request)
     const spent = allowed && finalCost ? { key, cost, call } : undefined
     if (shadow) return { ...PASSED, spent }
     const fields = fieldsOf(headers, decision, rulesFor(key, call), Date.now())
@@ -139,9 +148,13 @@ export function createGuard<Request, Response>(
   }
 
   function addressKey(incoming: Incoming): string {
-    const address = clientAddress(incoming, trust)
-    if (address) return addressText(address, ipv6Bits)
-    if (!incoming.mustBeKnown) return NOBODY
+    const { address } = found(incoming)
+    return address ? addressText(address, ipv6Bits) : NOBODY
+  }
+
+  function found(incoming: Incoming): Found {
+    const client = clientAddress(incoming, trust)
+    if (client.address || !incoming.mustBeKnown) return client
     throw new SluiceError(
       'SLUICE_OPTION',
       'rateLimit: nobody says where this request comes from. Give `key`, `address`, or `trustProxy` ' +
@@ -149,37 +162,62 @@ export function createGuard<Request, Response>(
     )
   }
 
-  async function settle({ spent }: Entrance, request: Request, response: Response): Promise<void> {
-    if (!finalCost || !spent) return
-    try {
-      const final = await finalCost(request, response)
-      if (final === undefined || final === spent.cost) return
-      const { key, cost, call } = spent
-      if (final > cost) await limiter.charge(key, final - cost, call)
-      else await limiter.refund(key, cost - final, call)
-    } catch (error) {
-      onError(error, request)
+  async function settle(spent: Spent, request: Request, response: Response, isWhole: boolean) {
+    const final = await finalCost!(request, response)
+    const { key, cost, call } = spent
+    if (final === undefined || final === cost) return
+    if (!Number.isInteger(final) || final < 0) {
+      throw new SluiceError(
+        'SLUICE_COST',
+        `rateLimit: finalCost must be a whole number from 0 up, got ${shown(final)}.`,
+      )
     }
+    if (final > cost) await limiter.charge(key, Math.min(final - cost, MOST_UNITS), call)
+    else if (isWhole) await limiter.refund(key, cost - final, call)
+  }
+
+  function report(error: unknown, request: Request): void {
+    try {
+      onError(error, request)
+    } catch (another) {
+      logError(another)
+    }
+  }
+
+  /** What a listener promises and does not keep is reported, and nobody waits for it. */
+  function watch(value: unknown, request: Request): void {
+    if (isLater(value)) Promise.resolve(value).catch((error) => report(error, request))
   }
 
   return {
     limiter,
     enter,
-    settle: (entrance, request, response) => void settle(entrance, request, response),
+    report,
+    settle({ spent }, request, response, isWhole) {
+      if (spent) watch(settle(spent, request, response, isWhole), request)
+    },
   }
 }
 
 /** A browser asks first whether it may ask: that is not the request yet. */
 function isPreflight(incoming: Incoming): boolean {
   if (incoming.method !== 'OPTIONS') return false
-  return incoming.header('access-control-request-method') !== undefined
+  const asked = incoming.header('access-control-request-method')
+  return asked !== undefined && incoming.header('origin') !== undefined
 }
 
 /** after calls `next` with a value, later if it comes later. */
 function after<T, U>(value: T | Promise<T>, next: (value: T) => U | Promise<U>): U | Promise<U> {
-  return value instanceof Promise ? value.then(next) : next(value)
+  return isLater(value) ? Promise.resolve(value).then(next) : next(value)
 }
 
-function logError(error: unknown): void {
-  console.error('sluice: a request could not be settled after its response', error)
+/** Promises of other makes count too: taken for a value they would be true. */
+function isLater<T>(value: T | Promise<T>): value is Promise<T> {
+  if (typeof value !== 'object' || value === null) return false
+  return typeof (value as { then?: unknown }).then === 'function'
+}
+
+/** logError is what becomes of errors that nobody asks for. */
+export function logError(error: unknown): void {
+  console.error('sluice: rateLimit', error)
 }

@@ -44,7 +44,10 @@ export interface RateLimitOptions<Request, Response = unknown> {
   readonly tier?: (request: Request) => Later<string | undefined>
   /** What the request costs. Default 1. */
   readonly cost?: number | ((request: Request) => Later<number>)
-  /** What it turned out to cost; the difference is charged or refunded after the response. */
+  /**
+   * What it turned out to cost; the difference is charged or refunded after the response. A client
+   * that goes away before that gets nothing back.
+   */
   readonly finalCost?: (request: Request, response: Response) => Later<number | undefined>
   /** Requests that are not counted at all. */
   readonly skip?: (request: Request) => Later<boolean>
@@ -65,7 +68,7 @@ export interface RateLimitOptions<Request, Response = unknown> {
   /** May change how a request is refused. */
   readonly onLimited?: (limited: Limited<Request>) => Partial<RefusalChange> | undefined
   readonly onDecision?: (report: Report<Request>) => void
-  /** Called with what goes wrong after the response, when it is settled. Default: `console.error`. */
+  /** Called with what goes wrong where no framework can report it. Default: `console.error`. */
   readonly onError?: (error: unknown, request: Request) => void
 }
 
@@ -124,14 +127,15 @@ export function checkHttp(options: RateLimitOptions<never, never>): Checked {
   const { cost = 1, trustProxy = 0, ipv6Bits = 64, headers = ['x', 'draft-11'] } = options
   if (typeof cost !== 'function') checkWhole('rateLimit: cost', cost, 0, 10_000_000)
   checkWhole('rateLimit: ipv6Bits', ipv6Bits, 1, 128)
+  checkShadow(options.shadow)
   return {
     limiter: limiterOf(options),
     trust:
       typeof trustProxy === 'number'
         ? checkWhole('rateLimit: trustProxy', trustProxy, 0, 64)
         : blocksOf('trustProxy', trustProxy),
-    allowed: options.allowList && blocksOf('allowList', options.allowList),
-    denied: options.denyList && blocksOf('denyList', options.denyList),
+    allowed: options.allowList === undefined ? undefined : blocksOf('allowList', options.allowList),
+    denied: options.denyList === undefined ? undefined : blocksOf('denyList', options.denyList),
     ipv6Bits,
     headers: checkHeaders(headers),
   }
@@ -155,6 +159,14 @@ function limiterOf({
   throw new SluiceError(
     'SLUICE_OPTION',
     `rateLimit: limiter must come from createLimiter(), got ${shown(limiter)}.`,
+  )
+}
+
+function checkShadow(shadow: unknown): void {
+  if (shadow === undefined || typeof shadow === 'boolean') return
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `rateLimit: shadow must be true or false, got ${shown(shadow)}.`,
   )
 }
 

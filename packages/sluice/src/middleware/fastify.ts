@@ -1,5 +1,7 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
-import { exposed, NodeIncoming } from '../http/connect.ts'
+import { SluiceError, shown } from '../errors.ts'
+import { NodeIncoming, whenDone } from '../http/connect.ts'
+import { exposed } from '../http/fields.ts'
 import { createGuard, type Entrance, type Guard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
 
@@ -25,10 +27,15 @@ export function rateLimit(options: Options): FastifyPluginCallback {
   const base = createGuard(options)
   const guards = new WeakMap<object, Guard<FastifyRequest, FastifyReply>>()
 
-  function guardOf(request: FastifyRequest) {
-    const own = request.routeOptions.config.rateLimit
+  function guardOf(own: RouteLimit | undefined) {
     if (own === undefined) return base
     if (own === false) return undefined
+    if (typeof own !== 'object' || own === null) {
+      throw new SluiceError(
+        'SLUICE_OPTION',
+        `rateLimit: a route's config.rateLimit must be false or an object, got ${shown(own)}.`,
+      )
+    }
     let guard = guards.get(own)
     if (!guard) {
       guard = createGuard(merged(options, own, base))
@@ -38,13 +45,15 @@ export function rateLimit(options: Options): FastifyPluginCallback {
   }
 
   const plugin: FastifyPluginCallback = (app, _options, done) => {
+    // A mistake is found when the route is made, not when somebody asks for it.
+    app.addHook('onRoute', ({ config }) => void guardOf(config?.rateLimit))
     app.addHook('onRequest', (request, reply, next) => {
       let entered: Entrance | Promise<Entrance>
-      const guard = guardOf(request)
+      const guard = guardOf(request.routeOptions.config.rateLimit)
       if (!guard) return next()
       const act = (entrance: Entrance) => {
         if (write(request, reply, entrance)) return
-        if (entrance.spent) reply.raw.once('close', () => guard.settle(entrance, request, reply))
+        whenDone(guard, entrance, request, reply, reply.raw)
         next()
       }
       try {
@@ -79,7 +88,9 @@ function write(request: FastifyRequest, reply: FastifyReply, entrance: Entrance)
   const { fields, refusal } = entrance
   for (const [name, value] of fields) reply.header(name, value)
   if (request.headers.origin !== undefined && fields.length > 0) {
-    reply.header('Access-Control-Expose-Headers', exposed(fields))
+    const others = reply.getHeader('Access-Control-Expose-Headers')
+    const value = others === undefined ? exposed(fields) : `${others}, ${exposed(fields)}`
+    reply.header('Access-Control-Expose-Headers', value)
   }
   if (!refusal) return false
   for (const [name, value] of refusal.fields) reply.header(name, value)

@@ -1,4 +1,5 @@
 import { SluiceError } from '../errors.ts'
+import { exposed } from '../http/fields.ts'
 import { createGuard, type Entrance } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
 
@@ -31,29 +32,30 @@ export function rateLimit<Rest extends unknown[]>(
         header: (name) => request.headers.get(name) ?? undefined,
         mustBeKnown: true,
       })
-      if (entrance.refusal) return refusalResponse(entrance)
-      const response = withFields(await handler(request, ...rest), request, entrance)
-      guard.settle(entrance, request, response)
+      const hasOrigin = request.headers.has('origin')
+      if (entrance.refusal) return refusalResponse(entrance, hasOrigin)
+      const response = withFields(await handler(request, ...rest), hasOrigin, entrance)
+      guard.settle(entrance, request, response, true)
       return response
     }
 }
 
 /** refusalResponse is the response to a request that was refused. */
-export function refusalResponse({ fields, refusal }: Entrance): Response {
+export function refusalResponse({ fields, refusal }: Entrance, hasOrigin: boolean): Response {
   if (!refusal) throw new SluiceError('SLUICE_OPTION', 'the request was not refused.')
   const headers = new Headers()
   for (const [name, value] of [...fields, ...refusal.fields]) headers.set(name, value)
+  if (hasOrigin) headers.set('Access-Control-Expose-Headers', exposed(fields))
   return new Response(refusal.body, { status: refusal.status, headers })
 }
 
 /** The response with the fields; some cannot be changed and are copied. */
-function withFields(response: Response, request: Request, { fields }: Entrance): Response {
-  if (fields.length === 0) return response
+function withFields(response: Response, hasOrigin: boolean, { fields }: Entrance): Response {
+  // Some platforms take no response to mean that the connection is used for something else.
+  if (fields.length === 0 || !(response instanceof Response)) return response
   const changed = isOpen(response) ? response : new Response(response.body, response)
   for (const [name, value] of fields) changed.headers.set(name, value)
-  if (request.headers.has('origin')) {
-    changed.headers.append('Access-Control-Expose-Headers', fields.map(([name]) => name).join(', '))
-  }
+  if (hasOrigin) changed.headers.append('Access-Control-Expose-Headers', exposed(fields))
   return changed
 }
 

@@ -1,4 +1,5 @@
 import type { Context, MiddlewareHandler } from 'hono'
+import { exposed } from '../http/fields.ts'
 import { createGuard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
 import { refusalResponse } from './fetch.ts'
@@ -22,15 +23,15 @@ export function rateLimit(options: HonoOptions): MiddlewareHandler {
       header: (name) => context.req.header(name),
       mustBeKnown: true,
     })
-    if (entrance.refusal) return refusalResponse(entrance)
+    const hasOrigin = context.req.header('origin') !== undefined
+    if (entrance.refusal) return refusalResponse(entrance, hasOrigin)
     await next()
     const { fields } = entrance
     for (const [name, value] of fields) context.header(name, value)
-    if (fields.length > 0 && context.req.header('origin') !== undefined) {
-      const names = fields.map(([name]) => name).join(', ')
-      context.header('Access-Control-Expose-Headers', names, { append: true })
+    if (fields.length > 0 && hasOrigin) {
+      context.header('Access-Control-Expose-Headers', exposed(fields), { append: true })
     }
-    guard.settle(entrance, context, context.res)
+    guard.settle(entrance, context, context.res, true)
     return undefined
   }
 }

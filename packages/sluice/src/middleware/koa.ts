@@ -1,5 +1,6 @@
 import type { Context, Middleware } from 'koa'
-import { exposed, NodeIncoming } from '../http/connect.ts'
+import { NodeIncoming, whenDone } from '../http/connect.ts'
+import { exposed, type Field } from '../http/fields.ts'
 import { createGuard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
 
@@ -23,9 +24,18 @@ export function rateLimit(options: RateLimitOptions<Context, Context>): Middlewa
       for (const [name, value] of refusal.fields) context.set(name, value)
       return
     }
-    if (entrance.spent) {
-      context.res.once('close', () => guard.settle(entrance, context, context))
+    whenDone(guard, entrance, context, context, context.res)
+    try {
+      await next()
+    } catch (error) {
+      throw withFields(error, fields)
     }
-    await next()
   }
+}
+
+/** Koa clears all fields when something is thrown, but for those that the error brings. */
+function withFields(error: unknown, fields: readonly Field[]): unknown {
+  if (!(error instanceof Error) || fields.length === 0) return error
+  const { headers } = error as { headers?: object }
+  return Object.assign(error, { headers: { ...Object.fromEntries(fields), ...headers } })
 }

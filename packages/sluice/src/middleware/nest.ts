@@ -1,5 +1,7 @@
-import type { CanActivate, ExecutionContext } from '@nestjs/common'
-import { NodeIncoming } from '../http/connect.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type CanActivate, type ExecutionContext, HttpException } from '@nestjs/common'
+import { NodeIncoming, whenDone } from '../http/connect.ts'
+import { exposed } from '../http/fields.ts'
 import { createGuard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
 
@@ -7,7 +9,9 @@ export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
 
 /** The response of Express or Fastify, as far as both are alike. */
 interface NestResponse {
-  readonly raw?: import('node:http').ServerResponse
+  readonly raw?: ServerResponse
+  header(name: string, value: string): unknown
+  getHeader(name: string): unknown
 }
 
 /** Where Nest keeps the guards of a controller or handler. */
@@ -15,7 +19,8 @@ const GUARDS = '__guards__'
 
 /**
  * rateLimit is a guard for Nest, on Express or Fastify: `@UseGuards(rateLimit({ rules }))`, or
- * `app.useGlobalGuards(rateLimit({ rules }))`.
+ * `app.useGlobalGuards(rateLimit({ rules }))`. A refusal is an `HttpException`, for the app's
+ * exception filters to see.
  */
 export function rateLimit(
   options: RateLimitOptions<ExecutionContext, ExecutionContext>,
@@ -25,22 +30,30 @@ export function rateLimit(
     async canActivate(context) {
       const http = context.switchToHttp()
       const request = http.getRequest()
-      const response = http.getResponse<NestResponse & import('node:http').ServerResponse>()
-      const raw = response.raw ?? response
-      const entrance = await guard.enter(context, new NodeIncoming(request.raw ?? request))
+      const raw: IncomingMessage = request.raw ?? request
+      const response = http.getResponse<NestResponse>()
+      const entrance = await guard.enter(context, new NodeIncoming(raw))
       const { fields, refusal } = entrance
       for (const [name, value] of [...fields, ...(refusal?.fields ?? [])])
-        raw.setHeader(name, value)
-      if (refusal) {
-        raw.statusCode = refusal.status
-        raw.end(refusal.body)
-        return false
+        response.header(name, value)
+      if (raw.headers.origin !== undefined && fields.length > 0) {
+        const others = response.getHeader('Access-Control-Expose-Headers')
+        const names = others === undefined ? exposed(fields) : `${others}, ${exposed(fields)}`
+        response.header('Access-Control-Expose-Headers', names)
       }
-      if (entrance.spent) {
-        raw.once('close', () => guard.settle(entrance, context, context))
-      }
+      if (refusal) throw new HttpException(bodyOf(refusal.body), refusal.status)
+      whenDone(guard, entrance, context, context, response.raw ?? (response as never))
       return true
     },
+  }
+}
+
+/** Nest writes objects as they are. */
+function bodyOf(text: string): string | object {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
   }
 }
 

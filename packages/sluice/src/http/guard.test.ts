@@ -1,0 +1,97 @@
+import { createContext, runInContext } from 'node:vm'
+import { describe, expect, it, vi } from 'vitest'
+import { tokenBucket } from '../algorithms/token-bucket.ts'
+import { createLimiter } from '../limiter.ts'
+import { createGuard } from './guard.ts'
+import type { RateLimitOptions } from './http-options.ts'
+
+const ten = tokenBucket({ limit: 10, per: '1h' })
+const one = tokenBucket({ limit: 1, per: '1h' })
+const incoming = { method: 'GET', peer: '192.0.2.1', header: () => undefined }
+
+/** The statuses of a few requests, 200 for those that may go ahead. */
+async function statuses(options: RateLimitOptions<object>, times = 2): Promise<number[]> {
+  const guard = createGuard(options)
+  const all: number[] = []
+  for (let i = 0; i < times; i += 1) {
+    all.push((await guard.enter({}, incoming)).refusal?.status ?? 200)
+  }
+  return all
+}
+
+describe('the guard', () => {
+  it('waits for promises of other makes, rather than taking them for true', async () => {
+    const foreign = runInContext('() => Promise.resolve(false)', createContext())
+    expect(await statuses({ rules: one, skip: foreign })).toEqual([200, 429])
+    // biome-ignore lint/suspicious/noThenProperty: that is the point
+    const thenable = { then: (resolve: (value: boolean) => void) => resolve(false) }
+    expect(await statuses({ rules: one, skip: () => thenable as never })).toEqual([200, 429])
+  })
+
+  it('does not take a proxy for its client on a list of those who are not limited', async () => {
+    const options = { rules: one, trustProxy: 1, allowList: ['192.0.2.1'] }
+    const guard = createGuard<object, object>(options)
+    const vague = { ...incoming, header: () => 'unknown' }
+    expect((await guard.enter({}, vague)).refusal).toBeUndefined()
+    expect((await guard.enter({}, vague)).refusal?.status).toBe(429)
+  })
+
+  it.each([-5, 1.5, Number.NaN, null, '3', {}])('reports a final cost of %s', async (final) => {
+    const onError = vi.fn()
+    const limiter = createLimiter(ten)
+    const key = () => 'alice'
+    const finalCost = () => final as number
+    const guard = createGuard<object, object>({ limiter, key, finalCost, onError })
+    guard.settle(await guard.enter({}, incoming), {}, {}, true)
+    await vi.waitFor(() => expect(onError).toHaveBeenCalledOnce())
+    expect(onError.mock.calls[0][0]).toMatchObject({ code: 'SLUICE_COST' })
+    expect(limiter.peek('alice').remaining).toBe(9)
+  })
+
+  it('charges what it can for a final cost beyond all bounds', async () => {
+    const limiter = createLimiter(ten)
+    const guard = createGuard({ limiter, key: () => 'alice', finalCost: () => 20_000_000 })
+    guard.settle(await guard.enter({}, incoming), {}, {}, true)
+    await vi.waitFor(() => expect(limiter.peek('alice').remaining).toBe(0))
+  })
+
+  it('gives nothing back for a response that was not finished, but charges', async () => {
+    const limiter = createLimiter(ten)
+    let final = 0
+    const guard = createGuard({ limiter, key: () => 'alice', finalCost: () => final })
+    guard.settle(await guard.enter({}, incoming), {}, {}, false)
+    final = 4
+    guard.settle(await guard.enter({}, incoming), {}, {}, false)
+    await vi.waitFor(() => expect(limiter.peek('alice').remaining).toBe(5))
+  })
+
+  it('survives listeners that fail', async () => {
+    const log = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const onError = vi.fn(() => {
+      throw new Error('of onError')
+    })
+    const onDecision = async () => {
+      throw new Error('of onDecision')
+    }
+    expect(await statuses({ rules: one, onDecision: onDecision as never, onError })).toEqual([
+      200, 429,
+    ])
+    await vi.waitFor(() => expect(log).toHaveBeenCalledTimes(2))
+    expect(onError).toHaveBeenCalledTimes(2)
+    log.mockRestore()
+  })
+
+  it.each<[object, RegExp]>([
+    [{ shadow: 'false' }, /shadow must be true or false/],
+    [{ allowList: null }, /allowList must be a list/],
+    [{ denyList: ['::ffff:10.0.0.0/8'] }, /is no address or block/],
+  ])('refuses %o', (options, message) =>
+    expect(() => createGuard({ rules: one, ...options })).toThrow(message),
+  )
+
+  it('says so where lists need an address and nobody knows it', () => {
+    const guard = createGuard<object, object>({ rules: one, denyList: ['0.0.0.0/0'] })
+    const nowhere = { ...incoming, peer: undefined, mustBeKnown: true }
+    expect(() => guard.enter({}, nowhere)).toThrow(/nobody says where/)
+  })
+})

@@ -1,0 +1,239 @@
+import 'reflect-metadata'
+import { createServer, type RequestListener } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type ArgumentsHost, Catch, Controller, Get, Module } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import express from 'express'
+import fastify from 'fastify'
+import Koa from 'koa'
+import { createLimiter, type Limiter, tokenBucket } from 'sluice'
+import { rateLimit as forExpress } from 'sluice/express'
+import { rateLimit as forFastify } from 'sluice/fastify'
+import { rateLimit as forFetch } from 'sluice/fetch'
+import { rateLimit as forKoa } from 'sluice/koa'
+import { rateLimit as forNest } from 'sluice/nest'
+import { rateLimit as forNode } from 'sluice/node'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+
+const five = tokenBucket({ limit: 5, per: '1h' })
+const one = tokenBucket({ limit: 1, per: '1h' })
+
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
+})
+
+async function listen(listener: RequestListener): Promise<number> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  closers.push(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+/** What is asked of each framework: a handler that takes its time, and then says no. */
+interface Slow {
+  readonly limiter: Limiter
+  /** Calls that reached the handler. */
+  readonly ran: () => void
+  readonly later?: boolean
+}
+
+type Status = { readonly statusCode: number }
+const failures = (_request: unknown, { statusCode }: Status) => (statusCode < 400 ? 0 : 1)
+const HANDLER_MS = 30
+
+const slow: Record<string, (what: Slow) => Promise<number>> = {
+  async express({ limiter, ran, later }) {
+    const app = express()
+    const key = later ? () => sleep(20, 'alice') : () => 'alice'
+    app.use(forExpress({ limiter, key, finalCost: failures }))
+    app.use(async (_request, response) => {
+      ran()
+      await sleep(HANDLER_MS)
+      response.status(401).end()
+    })
+    return listen(app)
+  },
+  async node({ limiter, ran, later }) {
+    const key = later ? () => sleep(20, 'alice') : () => 'alice'
+    const limit = forNode({ limiter, key, finalCost: failures })
+    return listen((request, response) =>
+      limit(request, response, async () => {
+        ran()
+        await sleep(HANDLER_MS)
+        response.statusCode = 401
+        response.end()
+      }),
+    )
+  },
+  async fastify({ limiter, ran, later }) {
+    const app = fastify()
+    const key = later ? () => sleep(20, 'alice') : () => 'alice'
+    await app.register(forFastify({ limiter, key, finalCost: failures }))
+    app.get('/', async (_request, reply) => {
+      ran()
+      await sleep(HANDLER_MS)
+      return reply.code(401).send()
+    })
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    closers.push(() => app.close())
+    return (app.server.address() as AddressInfo).port
+  },
+  async koa({ limiter, ran, later }) {
+    const app = new Koa()
+    app.silent = true
+    const key = later ? () => sleep(20, 'alice') : () => 'alice'
+    app.use(forKoa({ limiter, key, finalCost: (_request, { status }) => (status < 400 ? 0 : 1) }))
+    app.use(async (context) => {
+      ran()
+      context.status = 200
+      await sleep(HANDLER_MS)
+      context.status = 401
+    })
+    return listen(app.callback())
+  },
+}
+
+/** Asks, and hangs up while the handler is at work. */
+async function hangUp(port: number): Promise<void> {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => {})
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  await sleep(10)
+  socket.resetAndDestroy()
+}
+
+describe.each(Object.keys(slow))('a client that hangs up on %s', (name) => {
+  it.each([false, true])('gets nothing back (decided later: %s)', async (later) => {
+    const limiter = createLimiter(five)
+    const ran = vi.fn()
+    const port = await slow[name]({ limiter, later, ran })
+    for (let i = 0; i < 9; i += 1) await hangUp(port)
+    await sleep(HANDLER_MS + 40)
+    expect(ran).toHaveBeenCalledTimes(5)
+    expect(limiter.peek('alice').remaining).toBe(0)
+  })
+})
+
+describe('plain http', () => {
+  const quiet = { onError: () => {} }
+
+  it('does not go on with a request that it cannot decide about', async () => {
+    const onError = vi.fn()
+    const key = (request: { headers: Record<string, unknown> }) =>
+      request.headers['x-key'] as string
+    const limit = forNode({ rules: one, key, onError })
+    const next = vi.fn()
+    const port = await listen((request, response) => limit(request, response, next))
+    const headers = { 'x-key': 'a'.repeat(2_000) }
+    const { status } = await fetch(`http://127.0.0.1:${port}`, { headers })
+    expect(status).toBe(500)
+    expect(next).not.toHaveBeenCalled()
+    expect(onError.mock.calls[0][0]).toMatchObject({ code: 'SLUICE_KEY' })
+  })
+
+  it.each<[string, object]>([
+    ['a field with a line break', { fields: [['X-A', 'a\r\nb']] }],
+    ['a status that is none', { status: 99 }],
+    ['a body that is none', { body: { a: 1 } }],
+  ])('survives %s from onLimited', async (_name, change) => {
+    const limit = forNode({ rules: one, onLimited: () => change, ...quiet })
+    const port = await listen((request, response) =>
+      limit(request, response, () => response.end('hello')),
+    )
+    const statuses: number[] = []
+    for (let i = 0; i < 3; i += 1) statuses.push((await fetch(`http://127.0.0.1:${port}`)).status)
+    expect(statuses).toEqual([200, 500, 500])
+  })
+})
+
+describe('an address that is not wanted', () => {
+  it('is not forgotten when its connection goes', async () => {
+    const skip = () => sleep(20, false)
+    const ran = vi.fn()
+    const limit = forNode({ rules: one, skip, denyList: ['127.0.0.1'] })
+    const port = await listen((request, response) => limit(request, response, ran))
+    await hangUp(port)
+    await sleep(40)
+    expect(ran).not.toHaveBeenCalled()
+  })
+})
+
+describe('Nest', () => {
+  it('lets exception filters write refusals, also those that take their time', async () => {
+    class Hello {
+      hello() {
+        return 'hello'
+      }
+    }
+    class App {}
+    class All {
+      async catch(error: { getStatus(): number; getResponse(): object }, host: ArgumentsHost) {
+        await sleep(5)
+        const response = host.switchToHttp().getResponse()
+        response.status(error.getStatus()).json({ mine: error.getResponse() })
+      }
+    }
+    Catch()(All)
+    Controller()(Hello)
+    Get()(Hello.prototype, 'hello', Object.getOwnPropertyDescriptor(Hello.prototype, 'hello')!)
+    Module({ controllers: [Hello] })(App)
+    const app = await NestFactory.create(App, { logger: false })
+    app.useGlobalGuards(forNest({ rules: one }))
+    app.useGlobalFilters(new All())
+    await app.listen(0, '127.0.0.1')
+    closers.push(() => app.close())
+    const url = await app.getUrl()
+    await fetch(url)
+    const refused = await fetch(url)
+    expect(refused.status).toBe(429)
+    expect(refused.headers.get('retry-after')).toBe('3600')
+    expect(await refused.json()).toMatchObject({ mine: { title: 'Quota Exceeded' } })
+  })
+})
+
+describe('Fastify', () => {
+  it.each([true, null, { cots: 3 }])(
+    'refuses to start with the config %j of a route',
+    async (own) => {
+      const app = fastify()
+      await app.register(forFastify({ rules: one }))
+      expect(() => app.get('/', { config: { rateLimit: own as never } }, () => '')).toThrow(
+        /rateLimit/,
+      )
+    },
+  )
+
+  it('adds to what scripts may read, rather than replacing it', async () => {
+    const app = fastify()
+    app.addHook('onRequest', async (_request, reply) => {
+      reply.header('Access-Control-Expose-Headers', 'X-Total')
+    })
+    await app.register(forFastify({ rules: one }))
+    app.get('/', () => 'hello')
+    const { headers } = await app.inject({ url: '/', headers: { origin: 'https://a.example' } })
+    expect(headers['access-control-expose-headers']).toMatch(/^X-Total, .*RateLimit/)
+  })
+})
+
+describe('Koa', () => {
+  it('tells of the limits when something is thrown, too', async () => {
+    const app = new Koa()
+    app.silent = true
+    app.use(forKoa({ rules: five }))
+    app.use((context) => context.throw(400, 'no'))
+    const { status, headers } = await fetch(`http://127.0.0.1:${await listen(app.callback())}`)
+    expect([status, headers.get('x-ratelimit-remaining')]).toEqual([400, '4'])
+  })
+})
+
+describe('fetch handlers', () => {
+  it('may answer with nothing, as for a connection that is upgraded', async () => {
+    const handler = forFetch({ rules: five, key: () => 'alice' })(() => undefined as never)
+    expect(await handler(new Request('http://a.example'))).toBeUndefined()
+  })
+})
