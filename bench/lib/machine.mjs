@@ -1,6 +1,6 @@
 // @ts-check
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { availableParallelism, cpus, totalmem } from 'node:os'
 
 /**
@@ -32,7 +32,7 @@ export function describeMachine() {
 
 /**
  * readVersions gives the versions of Sluice, with its commit where git knows it, and of the peers
- * that are installed in `bench/`.
+ * that are installed in `bench/`, or else next to it.
  * @param {URL} bench its folder
  * @param {readonly string[]} packages
  * @returns {Record<string, string>}
@@ -44,9 +44,13 @@ export function readVersions(bench, packages) {
     cwd: bench,
     encoding: 'utf8',
   })
+  const installed = (/** @type {string} */ name) => {
+    const path = `node_modules/${name}/package.json`
+    return existsSync(new URL(path, bench)) ? path : `../${path}`
+  }
   const at = commit.status === 0 ? ` (${commit.stdout.trim()})` : ''
   return Object.fromEntries([
     ['sluice', version('../packages/sluice/package.json') + at],
-    ...packages.map((name) => [name, version(`node_modules/${name}/package.json`)]),
+    ...packages.map((name) => [name, version(installed(name))]),
   ])
 }

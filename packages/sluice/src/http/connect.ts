@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { exposed } from './fields.ts'
+import { exposed, hasOrigin } from './fields.ts'
 import { createGuard, type Entrance, type Guard } from './guard.ts'
 import type { RateLimitOptions } from './http-options.ts'
 
@@ -82,11 +82,11 @@ export class NodeIncoming {
 
 /** Writes fields, and lets scripts of other origins read them where there are such. */
 function writeFields(
-  { headers }: IncomingMessage,
+  request: IncomingMessage,
   response: ServerResponse,
   fields: Entrance['fields'],
 ): void {
-  for (const [name, value] of fields) response.setHeader(name, value)
-  if (headers.origin === undefined || fields.length === 0) return
+  for (let i = 0; i < fields.length; i += 1) response.setHeader(fields[i][0], fields[i][1])
+  if (fields.length === 0 || !hasOrigin(request)) return
   response.appendHeader('Access-Control-Expose-Headers', exposed(fields))
 }

@@ -7,43 +7,58 @@ export type Dialect = 'x' | 'draft-6' | 'draft-7' | 'draft-11'
 /** Field is a header field of a response: name and value. */
 export type Field = readonly [name: string, value: string]
 
-/** Writes the fields of one dialect. `rule` is the deciding one, `all` those that have a limit. */
-type Writer = (rule: RuleDecision, all: readonly RuleDecision[], facts: Facts) => Field[]
+/** Writes the fields of one dialect about `rule`, the deciding one, or all that have a limit. */
+type Writer = (
+  fields: Field[],
+  rule: RuleDecision,
+  all: readonly RuleDecision[],
+  facts: Facts,
+  nowMs: number,
+) => void
 
+/** Facts are what is the same for every request, written once. */
 interface Facts {
   /** RateLimit-Policy with names, and without. */
-  readonly named: string
-  readonly anonymous: string
-  readonly nowMs: number
+  readonly named: Field
+  readonly anonymous: Field
 }
 
 const writers: Record<Dialect, Writer> = {
-  x: (rule, _all, { nowMs }) => [
-    ['X-RateLimit-Limit', String(rule.capacity)],
-    ['X-RateLimit-Remaining', String(rule.remaining)],
-    ['X-RateLimit-Reset', String(Math.ceil((nowMs + waitMs(rule)) / 1_000))],
-  ],
-  'draft-6': (rule, _all, { anonymous }) => [
-    ['RateLimit-Limit', String(rule.capacity)],
-    ['RateLimit-Remaining', String(rule.remaining)],
-    ['RateLimit-Reset', String(secondsOf(rule))],
-    ['RateLimit-Policy', anonymous],
-  ],
-  'draft-7': (rule, _all, { anonymous }) => [
-    ['RateLimit', `limit=${rule.capacity}, remaining=${rule.remaining}, reset=${secondsOf(rule)}`],
-    ['RateLimit-Policy', anonymous],
-  ],
-  'draft-11': (_rule, all, { named }) => [
-    [
-      'RateLimit',
-      all.map((each) => `${quoted(each.rule)};r=${each.remaining};t=${secondsOf(each)}`).join(', '),
-    ],
-    ['RateLimit-Policy', named],
-  ],
+  x(fields, rule, _all, _facts, nowMs) {
+    fields.push(
+      ['X-RateLimit-Limit', String(rule.capacity)],
+      ['X-RateLimit-Remaining', String(rule.remaining)],
+      ['X-RateLimit-Reset', String(Math.ceil((nowMs + waitMs(rule)) / 1_000))],
+    )
+  },
+  'draft-6'(fields, rule, _all, { anonymous }) {
+    fields.push(
+      ['RateLimit-Limit', String(rule.capacity)],
+      ['RateLimit-Remaining', String(rule.remaining)],
+      ['RateLimit-Reset', String(secondsOf(rule))],
+      anonymous,
+    )
+  },
+  'draft-7'(fields, rule, _all, { anonymous }) {
+    const { capacity, remaining } = rule
+    const value = `limit=${capacity}, remaining=${remaining}, reset=${secondsOf(rule)}`
+    fields.push(['RateLimit', value], anonymous)
+  },
+  'draft-11'(fields, _rule, all, { named }) {
+    let value = ''
+    for (const each of all) {
+      if (each.capacity === Number.POSITIVE_INFINITY) continue
+      if (value !== '') value += ', '
+      value += `${quoted(each.rule)};r=${each.remaining};t=${secondsOf(each)}`
+    }
+    fields.push(['RateLimit', value], named)
+  },
 }
 
 /** dialects are all there are. */
 export const dialects = Object.keys(writers) as Dialect[]
+
+const NONE: readonly Field[] = []
 
 /**
  * fieldsOf tells a client of its limits, on success as on refusal. Nothing is told where nobody
@@ -54,16 +69,21 @@ export function fieldsOf(
   decision: Decision,
   rules: readonly Rule[],
   nowMs: number,
-): Field[] {
-  const { source, retryAfterMs } = decision
-  if (source === 'open' || source === 'closed') return []
-  let all = decision.rules.filter(({ capacity }) => capacity !== Number.POSITIVE_INFINITY)
-  // Whatever the rules would say, nothing passes.
-  if (source === 'blocked') all = all.map((each) => ({ ...each, remaining: 0, retryAfterMs }))
+): readonly Field[] {
+  const { source } = decision
+  if (wanted.length === 0 || source === 'open' || source === 'closed') return NONE
+  const all = source === 'blocked' ? blockedOf(decision) : decision.rules
   const rule = all.find((each) => each.rule === decision.rule)
-  if (!rule) return []
-  const facts = { ...policyOf(rules), nowMs }
-  return wanted.flatMap((dialect) => writers[dialect](rule, all, facts))
+  if (!rule || rule.capacity === Number.POSITIVE_INFINITY) return NONE
+  const facts = factsOf(rules)
+  const fields: Field[] = []
+  for (const dialect of wanted) writers[dialect](fields, rule, all, facts, nowMs)
+  return fields
+}
+
+/** Whatever the rules would say, nothing passes. */
+function blockedOf({ rules, retryAfterMs }: Decision): readonly RuleDecision[] {
+  return rules.map((each) => ({ ...each, remaining: 0, retryAfterMs }))
 }
 
 /**
@@ -83,34 +103,48 @@ function secondsOf(rule: RuleDecision): number {
   return Math.ceil(waitMs(rule) / 1_000)
 }
 
-const policies = new WeakMap<readonly Rule[], { named: string; anonymous: string }>()
+const known = new WeakMap<readonly Rule[], Facts>()
 
-/** RateLimit-Policy says what holds for every request, so it is written once. */
-function policyOf(rules: readonly Rule[]) {
-  let policy = policies.get(rules)
-  if (!policy) {
+function factsOf(rules: readonly Rule[]): Facts {
+  let facts = known.get(rules)
+  if (!facts) {
     const limited = rules.filter(({ capacity }) => capacity !== Number.POSITIVE_INFINITY)
     const parts = limited.map(({ name, capacity, fullUs, fullRest }) => {
       const seconds = Math.ceil((fullUs + Math.sign(fullRest)) / 1_000_000)
-      return { name, capacity, seconds }
+      return { name: quoted(name), rest: `${capacity};w=${seconds}` }
     })
-    policy = {
-      named: parts
-        .map((each) => `${quoted(each.name)};q=${each.capacity};w=${each.seconds}`)
-        .join(', '),
-      anonymous: parts.map((each) => `${each.capacity};w=${each.seconds}`).join(', '),
+    facts = {
+      named: ['RateLimit-Policy', parts.map(({ name, rest }) => `${name};q=${rest}`).join(', ')],
+      anonymous: ['RateLimit-Policy', parts.map(({ rest }) => rest).join(', ')],
     }
-    policies.set(rules, policy)
+    known.set(rules, facts)
   }
-  return policy
+  return facts
 }
 
+const MOST_NAMES = 1_000
+const names = new Map<string, string>()
+
 /** A string of RFC 9651; names of rules are printable ASCII. */
-function quoted(text: string): string {
-  return `"${text.replace(/["\\]/g, '\\$&')}"`
+function quoted(name: string): string {
+  let text = names.get(name)
+  if (text === undefined) {
+    text = `"${name.replace(/["\\]/g, '\\$&')}"`
+    if (names.size >= MOST_NAMES) names.clear()
+    names.set(name, text)
+  }
+  return text
 }
 
 /** exposed is the value of Access-Control-Expose-Headers that lets scripts read the fields. */
 export function exposed(fields: readonly Field[]): string {
   return [...fields.map(([name]) => name), 'Retry-After'].join(', ')
+}
+
+/** hasOrigin looks through raw headers: to have a platform sort them into an object takes longer. */
+export function hasOrigin({ rawHeaders }: { readonly rawHeaders: readonly string[] }): boolean {
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i].length === 6 && rawHeaders[i].toLowerCase() === 'origin') return true
+  }
+  return false
 }

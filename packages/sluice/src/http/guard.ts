@@ -47,9 +47,10 @@ export interface Guard<Request, Response> {
   report(error: unknown, request: Request): void
 }
 
-const NOWHERE: Found = { address: undefined, isVague: false }
-
 const PASSED: Entrance = { fields: [], refusal: undefined, spent: undefined }
+
+/** How many keys of addresses are kept at hand. */
+const MOST_KEYS = 10_000
 
 /** The key of clients whose connection has gone before anybody asked for their address. */
 const NOBODY = 'unknown address'
@@ -63,20 +64,27 @@ export function createGuard<Request, Response>(
   const { key: keyOf, tier: tierOf, cost = 1, finalCost, skip, shadow = false } = options
   const { onLimited, onDecision, onError = logError } = options
   const rulesFor = rulesOf(limiter)
+  const keys = new Map<string, string>()
 
   function enter(request: Request, incoming: Incoming): Entrance | Promise<Entrance> {
-    const { address, isVague } = allowed || denied ? found(incoming) : NOWHERE
-    if (address && denied?.has(address)) {
-      return refuse(request, addressText(address, ipv6Bits), undefined, forbidden, [])
+    let isAllowed = false
+    if (allowed || denied) {
+      const { address, isVague } = found(incoming)
+      if (address && denied?.has(address)) {
+        return refuse(request, addressText(address, ipv6Bits), undefined, forbidden, [])
+      }
+      isAllowed = address !== undefined && !isVague && allowed?.has(address) === true
     }
-    if (isPreflight(incoming)) return PASSED
-    const isAllowed = address !== undefined && !isVague && allowed?.has(address)
-    return after(skip ? skip(request) : false, (isSkipped) =>
-      isSkipped || isAllowed ? PASSED : admit(request, incoming),
-    )
+    if (isAllowed || isPreflight(incoming)) return PASSED
+    if (!skip) return admit(request, incoming)
+    return after(skip(request), (isSkipped) => (isSkipped ? PASSED : admit(request, incoming)))
   }
 
   function admit(request: Request, incoming: Incoming): Entrance | Promise<Entrance> {
+    // The same as below, without closures.
+    if (!keyOf && !tierOf && typeof cost === 'number') {
+      return decide(request, addressKey(incoming), undefined, cost)
+    }
     return after(keyOf ? keyOf(request) : undefined, (key) =>
       after(tierOf ? tierOf(request) : undefined, (tier) =>
         after(typeof cost === 'function' ? cost(request) : cost, (units) =>
@@ -93,16 +101,17 @@ export function createGuard<Request, Response>(
     cost: number,
   ): Entrance | Promise<Entrance> {
     const call = tier === undefined ? undefined : { tier }
+    let decided: Decision | Promise<Decision>
     try {
-      const decided = after(limiter.check(key, cost, call), (decision) =>
-        conclude(request, key, call, cost, decision),
-      )
-      return decided instanceof Promise
-        ? decided.catch((error) => never(request, key, cost, error))
-        : decided
+      decided = limiter.check(key, cost, call)
     } catch (error) {
       return never(request, key, cost, error)
     }
+    if (!isLater(decided)) return conclude(request, key, call, cost, decided)
+    return decided.then(
+      (decision) => conclude(request, key, call, cost, decision),
+      (error) => never(request, key, cost, error),
+    )
   }
 
   /** A cost that no waiting could help is refused; other mistakes are the framework's to report. */
@@ -148,8 +157,17 @@ export function createGuard<Request, Response>(
   }
 
   function addressKey(incoming: Incoming): string {
+    const { peer } = incoming
+    const isPeer = trust === 0 && typeof peer === 'string'
+    const known = isPeer ? keys.get(peer) : undefined
+    if (known !== undefined) return known
     const { address } = found(incoming)
-    return address ? addressText(address, ipv6Bits) : NOBODY
+    const key = address ? addressText(address, ipv6Bits) : NOBODY
+    if (isPeer) {
+      if (keys.size >= MOST_KEYS) keys.clear()
+      keys.set(peer, key)
+    }
+    return key
   }
 
   function found(incoming: Incoming): Found {

@@ -1,7 +1,7 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import { SluiceError, shown } from '../errors.ts'
 import { NodeIncoming, whenDone } from '../http/connect.ts'
-import { exposed } from '../http/fields.ts'
+import { exposed, hasOrigin } from '../http/fields.ts'
 import { createGuard, type Entrance, type Guard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
 
@@ -48,21 +48,22 @@ export function rateLimit(options: Options): FastifyPluginCallback {
     // A mistake is found when the route is made, not when somebody asks for it.
     app.addHook('onRoute', ({ config }) => void guardOf(config?.rateLimit))
     app.addHook('onRequest', (request, reply, next) => {
-      let entered: Entrance | Promise<Entrance>
       const guard = guardOf(request.routeOptions.config.rateLimit)
       if (!guard) return next()
-      const act = (entrance: Entrance) => {
-        if (write(request, reply, entrance)) return
-        whenDone(guard, entrance, request, reply, reply.raw)
-        next()
-      }
+      let isAdmitted: boolean
       try {
-        entered = guard.enter(request, new NodeIncoming(request.raw))
+        const entered = guard.enter(request, new NodeIncoming(request.raw))
+        if (entered instanceof Promise) {
+          entered
+            .then((entrance) => act(guard, request, reply, entrance))
+            .then((isAdmitted) => isAdmitted && next(), next)
+          return
+        }
+        isAdmitted = act(guard, request, reply, entered)
       } catch (error) {
         return next(error as Error)
       }
-      if (entered instanceof Promise) entered.then(act).catch(next)
-      else act(entered)
+      if (isAdmitted) next()
     })
     done()
   }
@@ -83,17 +84,25 @@ function merged(
   return hasOwn ? { ...rest, ...own } : { ...rest, ...own, limiter: base.limiter }
 }
 
-/** Writes what the guard says, and tells whether the request has been refused with that. */
-function write(request: FastifyRequest, reply: FastifyReply, entrance: Entrance): boolean {
+/** Writes what the guard says, and tells whether the request may go ahead. */
+function act(
+  guard: Guard<FastifyRequest, FastifyReply>,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  entrance: Entrance,
+): boolean {
   const { fields, refusal } = entrance
-  for (const [name, value] of fields) reply.header(name, value)
-  if (request.headers.origin !== undefined && fields.length > 0) {
+  for (let i = 0; i < fields.length; i += 1) reply.header(fields[i][0], fields[i][1])
+  if (fields.length > 0 && hasOrigin(request.raw)) {
     const others = reply.getHeader('Access-Control-Expose-Headers')
     const value = others === undefined ? exposed(fields) : `${others}, ${exposed(fields)}`
     reply.header('Access-Control-Expose-Headers', value)
   }
-  if (!refusal) return false
+  if (!refusal) {
+    whenDone(guard, entrance, request, reply, reply.raw)
+    return true
+  }
   for (const [name, value] of refusal.fields) reply.header(name, value)
   reply.code(refusal.status).send(refusal.body)
-  return true
+  return false
 }

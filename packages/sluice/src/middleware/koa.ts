@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa'
 import { NodeIncoming, whenDone } from '../http/connect.ts'
-import { exposed, type Field } from '../http/fields.ts'
+import { exposed, type Field, hasOrigin } from '../http/fields.ts'
 import { createGuard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
 
@@ -13,7 +13,7 @@ export function rateLimit(options: RateLimitOptions<Context, Context>): Middlewa
     const entrance = await guard.enter(context, new NodeIncoming(context.req))
     const { fields, refusal } = entrance
     for (const [name, value] of [...fields, ...(refusal?.fields ?? [])]) context.set(name, value)
-    if (context.get('origin') !== '' && fields.length > 0) {
+    if (fields.length > 0 && hasOrigin(context.req)) {
       context.append('Access-Control-Expose-Headers', exposed(fields))
     }
     if (refusal) {

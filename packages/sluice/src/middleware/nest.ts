@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type CanActivate, type ExecutionContext, HttpException } from '@nestjs/common'
 import { NodeIncoming, whenDone } from '../http/connect.ts'
-import { exposed } from '../http/fields.ts'
+import { exposed, hasOrigin } from '../http/fields.ts'
 import { createGuard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
 
@@ -36,7 +36,7 @@ export function rateLimit(
       const { fields, refusal } = entrance
       for (const [name, value] of [...fields, ...(refusal?.fields ?? [])])
         response.header(name, value)
-      if (raw.headers.origin !== undefined && fields.length > 0) {
+      if (fields.length > 0 && hasOrigin(raw)) {
         const others = response.getHeader('Access-Control-Expose-Headers')
         const names = others === undefined ? exposed(fields) : `${others}, ${exposed(fields)}`
         response.header('Access-Control-Expose-Headers', names)
