@@ -88,5 +88,5 @@ function writeFields(
 ): void {
   for (let i = 0; i < fields.length; i += 1) response.setHeader(fields[i][0], fields[i][1])
   if (fields.length === 0 || !hasOrigin(request)) return
-  response.appendHeader('Access-Control-Expose-Headers', exposed(fields))
+  response.appendHeader('access-control-expose-headers', exposed(fields))
 }

@@ -4,7 +4,7 @@ import type { Rule } from '../rule.ts'
 /** Dialect is a way to tell clients of their limits: X-RateLimit-* or one of the IETF's drafts. */
 export type Dialect = 'x' | 'draft-6' | 'draft-7' | 'draft-11'
 
-/** Field is a header field of a response: name and value. */
+/** Field is a header field of a response: name, in lower case since that is quicker, and value. */
 export type Field = readonly [name: string, value: string]
 
 /** Writes the fields of one dialect about `rule`, the deciding one, or all that have a limit. */
@@ -26,23 +26,23 @@ interface Facts {
 const writers: Record<Dialect, Writer> = {
   x(fields, rule, _all, _facts, nowMs) {
     fields.push(
-      ['X-RateLimit-Limit', String(rule.capacity)],
-      ['X-RateLimit-Remaining', String(rule.remaining)],
-      ['X-RateLimit-Reset', String(Math.ceil((nowMs + waitMs(rule)) / 1_000))],
+      ['x-ratelimit-limit', String(rule.capacity)],
+      ['x-ratelimit-remaining', String(rule.remaining)],
+      ['x-ratelimit-reset', String(Math.ceil((nowMs + waitMs(rule)) / 1_000))],
     )
   },
   'draft-6'(fields, rule, _all, { anonymous }) {
     fields.push(
-      ['RateLimit-Limit', String(rule.capacity)],
-      ['RateLimit-Remaining', String(rule.remaining)],
-      ['RateLimit-Reset', String(secondsOf(rule))],
+      ['ratelimit-limit', String(rule.capacity)],
+      ['ratelimit-remaining', String(rule.remaining)],
+      ['ratelimit-reset', String(secondsOf(rule))],
       anonymous,
     )
   },
   'draft-7'(fields, rule, _all, { anonymous }) {
     const { capacity, remaining } = rule
     const value = `limit=${capacity}, remaining=${remaining}, reset=${secondsOf(rule)}`
-    fields.push(['RateLimit', value], anonymous)
+    fields.push(['ratelimit', value], anonymous)
   },
   'draft-11'(fields, _rule, all, { named }) {
     let value = ''
@@ -51,7 +51,7 @@ const writers: Record<Dialect, Writer> = {
       if (value !== '') value += ', '
       value += `${quoted(each.rule)};r=${each.remaining};t=${secondsOf(each)}`
     }
-    fields.push(['RateLimit', value], named)
+    fields.push(['ratelimit', value], named)
   },
 }
 
@@ -73,12 +73,17 @@ export function fieldsOf(
   const { source } = decision
   if (wanted.length === 0 || source === 'open' || source === 'closed') return NONE
   const all = source === 'blocked' ? blockedOf(decision) : decision.rules
-  const rule = all.find((each) => each.rule === decision.rule)
+  const rule = ruleOf(all, decision.rule)
   if (!rule || rule.capacity === Number.POSITIVE_INFINITY) return NONE
   const facts = factsOf(rules)
   const fields: Field[] = []
   for (const dialect of wanted) writers[dialect](fields, rule, all, facts, nowMs)
   return fields
+}
+
+function ruleOf(all: readonly RuleDecision[], name: string): RuleDecision | undefined {
+  for (let i = 0; i < all.length; i += 1) if (all[i].rule === name) return all[i]
+  return undefined
 }
 
 /** Whatever the rules would say, nothing passes. */
@@ -114,8 +119,8 @@ function factsOf(rules: readonly Rule[]): Facts {
       return { name: quoted(name), rest: `${capacity};w=${seconds}` }
     })
     facts = {
-      named: ['RateLimit-Policy', parts.map(({ name, rest }) => `${name};q=${rest}`).join(', ')],
-      anonymous: ['RateLimit-Policy', parts.map(({ rest }) => rest).join(', ')],
+      named: ['ratelimit-policy', parts.map(({ name, rest }) => `${name};q=${rest}`).join(', ')],
+      anonymous: ['ratelimit-policy', parts.map(({ rest }) => rest).join(', ')],
     }
     known.set(rules, facts)
   }
@@ -138,7 +143,14 @@ function quoted(name: string): string {
 
 /** exposed is the value of Access-Control-Expose-Headers that lets scripts read the fields. */
 export function exposed(fields: readonly Field[]): string {
-  return [...fields.map(([name]) => name), 'Retry-After'].join(', ')
+  return [...fields.map(([name]) => spelt(name)), 'Retry-After'].join(', ')
+}
+
+/** The usual spelling, for people who read it: X-RateLimit-Limit. */
+function spelt(name: string): string {
+  return name
+    .replace(/ratelimit/, 'RateLimit')
+    .replace(/(^|-)[a-z]/g, (first) => first.toUpperCase())
 }
 
 /** hasOrigin looks through raw headers: to have a platform sort them into an object takes longer. */

@@ -13,8 +13,8 @@ const REGISTRY = 'https://iana.org/assignments/http-problem-types#'
 
 /** What every refusal has: nobody is to keep it and show it to others. */
 const plain: readonly Field[] = [
-  ['Content-Type', 'application/problem+json'],
-  ['Cache-Control', 'no-store'],
+  ['content-type', 'application/problem+json'],
+  ['cache-control', 'no-store'],
 ]
 
 /** refusalOf is the response to a refused decision. */
@@ -65,7 +65,7 @@ function problem(
   title: string,
   { retryAfter, ...members }: { retryAfter?: string; [member: string]: unknown },
 ): Refusal {
-  const fields = retryAfter === undefined ? plain : [...plain, ['Retry-After', retryAfter] as const]
+  const fields = retryAfter === undefined ? plain : [...plain, ['retry-after', retryAfter] as const]
   return {
     status,
     fields,

@@ -94,9 +94,9 @@ function act(
   const { fields, refusal } = entrance
   for (let i = 0; i < fields.length; i += 1) reply.header(fields[i][0], fields[i][1])
   if (fields.length > 0 && hasOrigin(request.raw)) {
-    const others = reply.getHeader('Access-Control-Expose-Headers')
+    const others = reply.getHeader('access-control-expose-headers')
     const value = others === undefined ? exposed(fields) : `${others}, ${exposed(fields)}`
-    reply.header('Access-Control-Expose-Headers', value)
+    reply.header('access-control-expose-headers', value)
   }
   if (!refusal) {
     whenDone(guard, entrance, request, reply, reply.raw)

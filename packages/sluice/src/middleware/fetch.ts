@@ -45,7 +45,7 @@ export function refusalResponse({ fields, refusal }: Entrance, hasOrigin: boolea
   if (!refusal) throw new SluiceError('SLUICE_OPTION', 'the request was not refused.')
   const headers = new Headers()
   for (const [name, value] of [...fields, ...refusal.fields]) headers.set(name, value)
-  if (hasOrigin) headers.set('Access-Control-Expose-Headers', exposed(fields))
+  if (hasOrigin) headers.set('access-control-expose-headers', exposed(fields))
   return new Response(refusal.body, { status: refusal.status, headers })
 }
 
@@ -55,7 +55,7 @@ function withFields(response: Response, hasOrigin: boolean, { fields }: Entrance
   if (fields.length === 0 || !(response instanceof Response)) return response
   const changed = isOpen(response) ? response : new Response(response.body, response)
   for (const [name, value] of fields) changed.headers.set(name, value)
-  if (hasOrigin) changed.headers.append('Access-Control-Expose-Headers', exposed(fields))
+  if (hasOrigin) changed.headers.append('access-control-expose-headers', exposed(fields))
   return changed
 }
 

@@ -38,7 +38,7 @@ export function rateLimit(options: HonoOptions): MiddlewareHandler {
       for (const [name, value] of fields) context.header(name, value)
     }
     if (isExposed) {
-      context.header('Access-Control-Expose-Headers', exposed(fields), { append: true })
+      context.header('access-control-expose-headers', exposed(fields), { append: true })
     }
     guard.settle(entrance, context, context.res, true)
     return undefined

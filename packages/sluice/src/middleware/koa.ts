@@ -14,7 +14,7 @@ export function rateLimit(options: RateLimitOptions<Context, Context>): Middlewa
     const { fields, refusal } = entrance
     for (const [name, value] of [...fields, ...(refusal?.fields ?? [])]) context.set(name, value)
     if (fields.length > 0 && hasOrigin(context.req)) {
-      context.append('Access-Control-Expose-Headers', exposed(fields))
+      context.append('access-control-expose-headers', exposed(fields))
     }
     if (refusal) {
       context.status = refusal.status

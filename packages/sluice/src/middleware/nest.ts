@@ -37,9 +37,9 @@ export function rateLimit(
       for (const [name, value] of [...fields, ...(refusal?.fields ?? [])])
         response.header(name, value)
       if (fields.length > 0 && hasOrigin(raw)) {
-        const others = response.getHeader('Access-Control-Expose-Headers')
+        const others = response.getHeader('access-control-expose-headers')
         const names = others === undefined ? exposed(fields) : `${others}, ${exposed(fields)}`
-        response.header('Access-Control-Expose-Headers', names)
+        response.header('access-control-expose-headers', names)
       }
       if (refusal) throw new HttpException(bodyOf(refusal.body), refusal.status)
       whenDone(guard, entrance, context, context, response.raw ?? (response as never))

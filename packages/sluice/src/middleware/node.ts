@@ -22,7 +22,7 @@ export function rateLimit(
       if (response.headersSent) return void response.destroy()
       for (const name of response.getHeaderNames()) response.removeHeader(name)
       response.statusCode = 500
-      response.setHeader('Content-Type', 'application/problem+json')
+      response.setHeader('content-type', 'application/problem+json')
       response.end(body)
     })
 }

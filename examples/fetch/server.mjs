@@ -1,0 +1,7 @@
+// Any platform that speaks Request and Response can serve route.mjs; here it is Node.
+import { serve } from '@hono/node-server'
+import { GET } from './route.mjs'
+
+serve({ fetch: (request) => GET(request), port: Number(process.env.PORT ?? 3000) }, ({ port }) => {
+  console.log(`http://localhost:${port}`)
+})
