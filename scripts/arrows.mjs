@@ -59,13 +59,14 @@ const rooms = {
     testing: ['everything', 'reference model'],
   },
   'packages/server/src': {
-    cli: ['config', 'app', 'gateway', 'api', 'dashboard', 'metrics', 'npm'],
-    config: ['app', 'gateway', 'api', 'dashboard', 'metrics', 'npm'],
-    app: ['gateway', 'api', 'dashboard', 'metrics', 'npm'],
-    gateway: ['metrics', 'npm'],
-    api: ['metrics', 'npm'],
-    dashboard: ['metrics', 'npm'],
-    metrics: ['npm'],
+    settings: ['npm'],
+    cli: ['settings', 'config', 'app', 'gateway', 'api', 'dashboard', 'metrics', 'npm'],
+    config: ['settings', 'app', 'gateway', 'api', 'dashboard', 'metrics', 'npm'],
+    app: ['settings', 'gateway', 'api', 'dashboard', 'metrics', 'npm'],
+    gateway: ['settings', 'metrics', 'npm'],
+    api: ['settings', 'metrics', 'npm'],
+    dashboard: ['settings', 'metrics', 'npm'],
+    metrics: ['settings', 'npm'],
   },
 }
 
@@ -73,7 +74,11 @@ const rooms = {
 const groups = {
   nouns: 'clock cost decision duration errors exact key options rule verbs'.split(' '),
   'reference model': ['testing/model', 'testing/meters'],
-  cli: ['cli', 'command', 'line-cursor', 'replay-command', 'replay-stream'],
+  settings: ['settings', 'limits', 'problem'],
+  cli: [
+    ...['cli', 'command', 'line-cursor', 'replay-command', 'replay-stream'],
+    ...['serve-command', 'validate-command', 'check-command', 'report-problems', 'version'],
+  ],
 }
 
 /** Types only: every file of the library may `import type` these. */

@@ -13,7 +13,7 @@ import { rateLimit as forFastify } from 'sluice/fastify'
 import { rateLimit as forFetch } from 'sluice/fetch'
 import { rateLimit as forKoa } from 'sluice/koa'
 import { rateLimit as forNest } from 'sluice/nest'
-import { rateLimit as forNode } from 'sluice/node'
+import { clientKey, rateLimit as forNode } from 'sluice/node'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 
 const five = tokenBucket({ limit: 5, per: '1h' })
@@ -116,6 +116,19 @@ describe.each(Object.keys(slow))('a client that hangs up on %s', (name) => {
     await sleep(HANDLER_MS + 40)
     expect(ran).toHaveBeenCalledTimes(5)
     expect(limiter.peek('alice').remaining).toBe(0)
+  })
+})
+
+describe('clientKey', () => {
+  it('is the key that rateLimit has for an address', async () => {
+    const keys: string[] = []
+    const trusting = clientKey({ trustProxy: 1 })
+    const port = await listen((request, response) => {
+      keys.push(clientKey()(request), trusting(request))
+      response.end()
+    })
+    await fetch(`http://127.0.0.1:${port}`, { headers: { 'x-forwarded-for': '2001:db8::1' } })
+    expect(keys).toEqual(['127.0.0.1', '2001:db8:0:0:0:0:0:0/64'])
   })
 })
 

@@ -1,9 +1,12 @@
-import { readFileSync } from 'node:fs'
 import { SluiceError } from 'sluice'
+import { checkCommand } from './check-command.ts'
 import { type Command, type Io, readArguments } from './command.ts'
 import { replayCommand } from './replay-command.ts'
+import { serveCommand } from './serve-command.ts'
+import { validateCommand } from './validate-command.ts'
+import { version } from './version.ts'
 
-const commands: readonly Command[] = [replayCommand]
+const commands: readonly Command[] = [serveCommand, validateCommand, checkCommand, replayCommand]
 
 const help = `Usage: sluice COMMAND [OPTIONS]
 
@@ -15,6 +18,10 @@ Options:
   -v, --version print the version
 
 Examples:
+  sluice serve
+  sluice serve --config sluice.yaml
+  sluice validate sluice.yaml
+  sluice check alice --cost 2
   sluice replay requests.txt
   sluice replay < requests.txt > answers.txt
 `
@@ -54,10 +61,6 @@ async function run(argv: readonly string[]): Promise<void> {
     )
   }
   await command.run(argv.slice(at + 1), io)
-}
-
-function version(): string {
-  return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
 }
 
 /** Turns what ended a command into an exit code: 2 is the user's mistake, 1 a failed write. */

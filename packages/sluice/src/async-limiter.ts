@@ -26,7 +26,7 @@ export function createAsyncLimiter(
   const { name = 'default', store, onDecision, timeoutMs = 50 } = options
   const policy = isPolicy(rules) ? rules : undefined
   const lists = policy ? policy.ruleLists : [ruleList('createLimiter', rules)]
-  const opened = store.openAsync(name, lists, timeoutMs)
+  const opened = store.openAsync(name, lists, timeoutMs, policy !== undefined)
   const gate = createGate(name, policy ?? lists[0], opened.use)
   const table = createFailureMode(opened, store.clock, options)
   const { begin, beginDecision, checkOpen, setOf } = gate

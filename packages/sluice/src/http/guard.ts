@@ -52,8 +52,8 @@ const PASSED: Entrance = { fields: [], refusal: undefined, spent: undefined }
 /** How many keys of addresses are kept at hand. */
 const MOST_KEYS = 10_000
 
-/** The key of clients whose connection has gone before anybody asked for their address. */
-const NOBODY = 'unknown address'
+/** NOBODY is the key of clients whose connection has gone before anybody asked for their address. */
+export const NOBODY = 'unknown address'
 
 export function createGuard<Request, Response>(
   options: RateLimitOptions<Request, Response>,

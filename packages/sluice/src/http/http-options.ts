@@ -130,15 +130,18 @@ export function checkHttp(options: RateLimitOptions<never, never>): Checked {
   checkShadow(options.shadow)
   return {
     limiter: limiterOf(options),
-    trust:
-      typeof trustProxy === 'number'
-        ? checkWhole('rateLimit: trustProxy', trustProxy, 0, 64)
-        : blocksOf('trustProxy', trustProxy),
+    trust: trustOf(trustProxy),
     allowed: options.allowList === undefined ? undefined : blocksOf('allowList', options.allowList),
     denied: options.denyList === undefined ? undefined : blocksOf('denyList', options.denyList),
     ipv6Bits,
     headers: checkHeaders(headers),
   }
+}
+
+/** trustOf checks which proxies are trusted. */
+export function trustOf(trustProxy: number | readonly string[]): Trust {
+  if (typeof trustProxy !== 'number') return blocksOf('trustProxy', trustProxy)
+  return checkWhole('rateLimit: trustProxy', trustProxy, 0, 64)
 }
 
 function limiterOf({

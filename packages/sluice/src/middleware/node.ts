@@ -1,9 +1,28 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { connect } from '../http/connect.ts'
-import { logError } from '../http/guard.ts'
-import type { RateLimitOptions } from '../http/http-options.ts'
+import { addressText } from '../http/address.ts'
+import { clientAddress } from '../http/client-address.ts'
+import { connect, NodeIncoming } from '../http/connect.ts'
+import { logError, NOBODY } from '../http/guard.ts'
+import { type RateLimitOptions, trustOf } from '../http/http-options.ts'
 
 export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
+
+/**
+ * clientKey is the key that `rateLimit` has for a client's address, for keys that combine it with
+ * something else. `'unknown address'` for a connection that has gone.
+ */
+export function clientKey({
+  trustProxy = 0,
+  ipv6Bits = 64,
+}: Pick<RateLimitOptions<never>, 'trustProxy' | 'ipv6Bits'> = {}): (
+  request: IncomingMessage,
+) => string {
+  const trust = trustOf(trustProxy)
+  return (request) => {
+    const { address } = clientAddress(new NodeIncoming(request), trust)
+    return address ? addressText(address, ipv6Bits) : NOBODY
+  }
+}
 
 /**
  * rateLimit is for Node's plain `http`: `limit(request, response, next)` answers a refused request

@@ -9,18 +9,18 @@ import { mismatch } from './store-errors.ts'
 export function openTables(
   makeTable: (...given: Required<Parameters<Store['open']>>) => Table,
 ): Store['open'] {
-  const tables = new Map<string, { columns: string; table: Table }>()
+  const tables = new Map<string, { columns: string; mayChange: boolean; table: Table }>()
   return (name, ruleLists, mayChange = false) => {
     const columns = columnsOf(ruleLists.flat())
     const opened = tables.get(name)
-    if (opened && opened.columns !== columns) {
+    // The rules of a policy may change at any time, so it may as well come with others.
+    if (opened && opened.columns !== columns && !(mayChange && opened.mayChange)) {
       throw mismatch(name, opened.columns, columns)
     }
-    if (opened) return opened.table
-    const table = makeTable(name, ruleLists, mayChange)
+    const table = opened?.table ?? makeTable(name, ruleLists, mayChange)
     // Rules that it cannot hold throw here, before the name is taken.
     for (const rules of ruleLists) table.use(rules)
-    tables.set(name, { columns, table })
+    if (!opened) tables.set(name, { columns, mayChange, table })
     return table
   }
 }

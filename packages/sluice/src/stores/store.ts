@@ -66,7 +66,12 @@ export interface Table<Set extends RuleSet = RuleSet> {
 export interface AsyncStore {
   readonly clock: Clock
   /** As `open` of a `Store`. Nobody waits longer than `timeoutMs` for an answer. */
-  openAsync(name: string, ruleLists: readonly (readonly Rule[])[], timeoutMs: number): AsyncTable
+  openAsync(
+    name: string,
+    ruleLists: readonly (readonly Rule[])[],
+    timeoutMs: number,
+    mayChange?: boolean,
+  ): AsyncTable
 }
 
 /** TableRequest is one decision that is asked of an `AsyncTable`, and who is told of it. */

@@ -54,7 +54,7 @@ export function openRedis(
   const denyCache = checkDenyCache(denyOptions)
   const lease = checkLease(leaseOptions)
   const connection = connectionOf(client)
-  const tables = new Map<string, { columns: string; table: RedisTable }>()
+  const tables = new Map<string, { columns: string; mayChange: boolean; table: RedisTable }>()
 
   function makeTable(name: string): RedisTable {
     const own = name === 'default' ? prefix : `${prefix}:${escapeName(name)}`
@@ -89,14 +89,15 @@ export function openRedis(
 
   return {
     clock,
-    openAsync(name, ruleLists, timeoutMs) {
+    openAsync(name, ruleLists, timeoutMs, mayChange = false) {
       const columns = columnsOf(ruleLists.flat())
       const opened = tables.get(name)
-      if (opened && opened.columns !== columns) throw mismatch(name, opened.columns, columns)
-      if (opened) return opened.table.open(timeoutMs)
-      const table = makeTable(name)
+      if (opened && opened.columns !== columns && !(mayChange && opened.mayChange)) {
+        throw mismatch(name, opened.columns, columns)
+      }
+      const table = opened?.table ?? makeTable(name)
       for (const rules of ruleLists) table.use(rules)
-      tables.set(name, { columns, table })
+      if (!opened) tables.set(name, { columns, mayChange, table })
       return table.open(timeoutMs)
     },
   }

@@ -1,0 +1,136 @@
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
+import type { Logger } from 'pino'
+import { type Decision, SluiceError } from 'sluice'
+import type { Limits } from '../limits.ts'
+import { PROBLEM_TYPE, type Problem, problemText } from '../problem.ts'
+import type { AdminSettings } from '../settings.ts'
+import { type Access, createAccess } from './access.ts'
+import { addCheck } from './check.ts'
+import { addClients } from './clients.ts'
+import { addKeys } from './keys.ts'
+
+/** ApiOptions are what the API is made of; `current` may change between two requests. */
+export interface ApiOptions {
+  readonly logger: Logger
+  current(): { readonly limits: Limits; readonly admin: AdminSettings }
+  /** Why requests should not be sent here, or undefined if all is well. */
+  notReady(): string | undefined
+  metrics(): Promise<{ readonly text: string; readonly type: string }>
+  top(count: number): readonly object[]
+  reload(): Promise<void>
+  onDecision(told: ApiDecision): void
+  /** What else is served here, with the way to guard it. */
+  add?(app: FastifyInstance, guard: Guard): void
+}
+
+/** ApiDecision is a decision that was asked for; `seconds` is how long it took, if by itself. */
+export interface ApiDecision {
+  readonly route: string
+  readonly key: string
+  readonly decision: Decision
+  readonly seconds?: number
+}
+
+/** Guard makes a hook that lets only those through who may. */
+export type Guard = (
+  wanted: Access,
+) => (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined>
+
+/** createApi is the decision API, the admin API, health and metrics. */
+export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
+  const { logger, current } = options
+  const app = fastify({
+    loggerInstance: logger as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: 1_048_576,
+    requestTimeout: 10_000,
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: 6_144 },
+    onProtoPoisoning: 'error',
+  })
+  // Web pages can send text anywhere without asking; JSON they cannot.
+  app.removeContentTypeParser('text/plain')
+  const access = createAccess()
+  const guard: Guard = (wanted) => async (request, reply) => {
+    const problem = access(request.raw, wanted, current().admin)
+    return problem && send(reply, problem)
+  }
+
+  app.get('/healthz', () => ({ status: 'ok' }))
+  app.get('/readyz', (_request, reply) => {
+    const reason = options.notReady()
+    if (reason === undefined) return reply.send({ status: 'ready' })
+    return send(reply, { status: 503, title: 'Not Ready', detail: reason })
+  })
+  app.get('/metrics', { onRequest: guard('read') }, async (_request, reply) => {
+    const { text, type } = await options.metrics()
+    return reply.type(type).send(text)
+  })
+  app.get('/v1/top', { onRequest: guard('read') }, (request) => {
+    const { count = '20' } = request.query as { count?: string }
+    return { keys: options.top(wholeOf('count', count, 1, 1_000)) }
+  })
+  app.post('/v1/reload', { onRequest: guard('full') }, async () => {
+    await options.reload()
+    return { reloaded: true }
+  })
+  addCheck(app, guard, options)
+  addKeys(app, guard, () => current().limits)
+  addClients(app, guard, () => current().limits)
+  options.add?.(app, guard)
+
+  app.setNotFoundHandler((request, reply) =>
+    send(reply, { status: 404, title: 'Not Found', detail: `There is no ${request.url} here.` }),
+  )
+  app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) =>
+    send(reply, problemOf(error, logger)),
+  )
+  return app
+}
+
+/** Mistakes of the caller are told; what is wrong here is not for strangers. */
+function problemOf(error: Error & { statusCode?: number }, logger: Logger): Problem {
+  if (error instanceof SluiceError) {
+    const status = statuses[error.code] ?? 400
+    return { status, title: titles[status], detail: error.message, code: error.code }
+  }
+  const status = error.statusCode ?? 500
+  if (status < 500) return { status, title: 'Bad Request', detail: error.message }
+  logger.error(error)
+  return { status: 500, title: 'Internal Server Error', detail: 'Something is wrong here.' }
+}
+
+const statuses: Record<string, number> = {
+  SLUICE_COST_EXCEEDS_CAPACITY: 422,
+  SLUICE_STORE_UNAVAILABLE: 503,
+  SLUICE_NOT_LISTABLE: 501,
+  SLUICE_STORE_FULL: 507,
+}
+const titles: Record<number, string> = {
+  400: 'Bad Request',
+  422: 'Unprocessable Content',
+  501: 'Not Implemented',
+  503: 'Service Unavailable',
+  507: 'Insufficient Storage',
+}
+
+/** wholeOf reads a number from a query. */
+export function wholeOf(name: string, text: string, least: number, most: number): number {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= least && value <= most) return value
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `${name} must be a whole number from ${least} to ${most}, got ${JSON.stringify(text)}.`,
+  )
+}
+
+/** Answers with a problem. */
+function send(reply: FastifyReply, problem: Problem): FastifyReply {
+  return reply.code(problem.status).type(PROBLEM_TYPE).send(problemText(problem))
+}

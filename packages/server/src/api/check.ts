@@ -1,0 +1,90 @@
+import type { FastifyInstance } from 'fastify'
+import { type Decision, SluiceError } from 'sluice'
+import { z } from 'zod'
+import { type AnyLimiter, type Limits, OWN } from '../limits.ts'
+import type { ApiOptions, Guard } from './api.ts'
+
+const MOST_CHECKS = 1_000
+
+const check = z.strictObject({
+  key: z.string(),
+  cost: z.number().optional(),
+  tier: z.string().optional(),
+  /** The name of a route with rules of its own; default: the rules of the key's tier. */
+  route: z.string().optional(),
+})
+type Check = z.infer<typeof check>
+const batch = z.strictObject({ checks: z.array(check).max(MOST_CHECKS) })
+
+/** addCheck adds `POST /v1/check`: one decision, or up to 1,000 in order. */
+export function addCheck(app: FastifyInstance, guard: Guard, options: ApiOptions): void {
+  app.post('/v1/check', { onRequest: guard('check') }, async (request, reply) => {
+    const { limits } = options.current()
+    const { body } = request
+    if (typeof body === 'object' && body !== null && 'checks' in body) {
+      const { checks } = read(batch, body)
+      return { decisions: await decideAll(limits, checks, options) }
+    }
+    const asked = read(check, body)
+    const startMs = performance.now()
+    const decision = await limiterOf(limits, asked).check(asked.key, asked.cost ?? 1, callOf(asked))
+    const seconds = (performance.now() - startMs) / 1_000
+    options.onDecision({ route: asked.route ?? '', key: asked.key, decision, seconds })
+    return reply.send(answerOf(decision))
+  })
+}
+
+/** Those for the same limiter are one call, which on Redis is one trip. */
+async function decideAll(limits: Limits, checks: readonly Check[], { onDecision }: ApiOptions) {
+  const groups = new Map<AnyLimiter, number[]>()
+  for (const [i, each] of checks.entries()) {
+    const limiter = limiterOf(limits, each)
+    const group = groups.get(limiter)
+    if (group) group.push(i)
+    else groups.set(limiter, [i])
+  }
+  const answers: unknown[] = []
+  for (const [limiter, places] of groups) {
+    const requests = places.map((i) => {
+      const { key, cost = 1 } = checks[i]
+      return { key, cost, ...callOf(checks[i]) }
+    })
+    const decisions = await limiter.checkMany(requests)
+    for (const [j, i] of places.entries()) {
+      onDecision({ route: checks[i].route ?? '', key: checks[i].key, decision: decisions[j] })
+      answers[i] = answerOf(decisions[j])
+    }
+  }
+  return answers
+}
+
+function limiterOf(limits: Limits, { route, tier }: Check): AnyLimiter {
+  if (route === undefined) return limits.tiers
+  const limiter = limits.routes.get(route)
+  if (limiter && tier === undefined) return limiter
+  const known = [...limits.routes.keys()].map((name) => JSON.stringify(name)).join(', ')
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    limiter
+      ? 'give a route or a tier, not both: a route with rules of its own has no tiers.'
+      : `no route ${JSON.stringify(route)} has rules of its own. There are: ${known || 'none'}.`,
+  )
+}
+
+function callOf({ route, tier }: Check): { tier: string } | undefined {
+  if (route !== undefined) return { tier: OWN }
+  return tier === undefined ? undefined : { tier }
+}
+
+/** JSON has no infinity: no limit is null. */
+function answerOf(decision: Decision) {
+  return JSON.parse(JSON.stringify(decision)) as Decision
+}
+
+/** read checks the body of a request, and says all that is wrong with it. */
+export function read<T extends z.ZodType>(schema: T, body: unknown): z.infer<T> {
+  const result = schema.safeParse(body)
+  if (result.success) return result.data
+  const problems = result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+  throw new SluiceError('SLUICE_OPTION', `the body is not as expected: ${problems.join('; ')}.`)
+}

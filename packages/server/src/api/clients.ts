@@ -1,0 +1,48 @@
+import type { FastifyInstance } from 'fastify'
+import { parseRule } from 'sluice'
+import { z } from 'zod'
+import type { Limits } from '../limits.ts'
+import type { Guard } from './api.ts'
+import { read } from './check.ts'
+
+const tierBody = z.strictObject({ tier: z.string() })
+const rulesBody = z.strictObject({
+  rules: z.union([z.string(), z.array(z.string()).min(1).max(16)]),
+})
+
+/**
+ * addClients adds the management of tiers and overrides. A change holds from the next request on,
+ * in this process, also when the configuration is read again.
+ */
+export function addClients(app: FastifyInstance, guard: Guard, limits: () => Limits): void {
+  const change = { onRequest: guard('full') }
+  type Named = { Params: { key: string } }
+
+  app.put<Named>('/v1/clients/:key/tier', change, async ({ params: { key }, body }) => {
+    const { policy, changes } = limits()
+    const { tier } = read(tierBody, body)
+    policy.setTier(key, tier)
+    changes.tiers.set(key, tier)
+    return { key, tier }
+  })
+  app.delete<Named>('/v1/clients/:key/tier', change, async ({ params: { key } }) => {
+    const { policy, changes } = limits()
+    policy.setTier(key, undefined)
+    changes.tiers.delete(key)
+    return { key, tier: policy.tierOf(key) }
+  })
+  app.put<Named>('/v1/clients/:key/rules', change, async ({ params: { key }, body }) => {
+    const { policy, changes } = limits()
+    const texts = [read(rulesBody, body).rules].flat()
+    const rules = texts.map((text) => parseRule(text))
+    policy.setOverride(key, rules)
+    changes.rules.set(key, rules)
+    return { key, rules: texts }
+  })
+  app.delete<Named>('/v1/clients/:key/rules', change, async ({ params: { key } }) => {
+    const { policy, changes } = limits()
+    policy.setOverride(key, undefined)
+    changes.rules.delete(key)
+    return { key, rules: null }
+  })
+}

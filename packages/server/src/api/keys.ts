@@ -1,0 +1,76 @@
+import type { FastifyInstance } from 'fastify'
+import { type Decision, type Duration, SluiceError } from 'sluice'
+import { z } from 'zod'
+import type { AnyLimiter, Limits } from '../limits.ts'
+import { type Guard, wholeOf } from './api.ts'
+import { read } from './check.ts'
+
+const MOST_LISTED = 1_000
+const block = z.strictObject({ duration: z.union([z.string(), z.number()]) })
+
+/** addKeys adds what operators ask about keys: status, listing, reset and blocks. */
+export function addKeys(app: FastifyInstance, guard: Guard, limits: () => Limits): void {
+  const look = { onRequest: guard('read') }
+  const change = { onRequest: guard('full') }
+  type Named = { Params: { key: string } }
+
+  app.get<Named>('/v1/keys/:key', look, async ({ params: { key } }) => {
+    const { policy, all } = limits()
+    const states: Record<string, Decision> = {}
+    for (const [name, limiter] of all) states[name] = await limiter.peek(key, 0)
+    return { key, tier: policy.tierOf(key), limits: states }
+  })
+
+  app.get('/v1/keys', look, async (request) => {
+    const query = request.query as Record<string, string | undefined>
+    const count = wholeOf('count', query.count ?? '100', 1, MOST_LISTED)
+    const from = wholeOf('from', query.from ?? '0', 0, 100_000_000)
+    const limiter = named(limits(), query.limiter ?? 'tiers')
+    return page(limiter, query.filter ?? '', from, count)
+  })
+
+  app.delete<Named>('/v1/keys/:key', change, async ({ params: { key } }) => {
+    for (const limiter of limits().all.values()) await limiter.reset(key)
+    return { key, reset: true }
+  })
+
+  app.delete('/v1/keys', change, async () => {
+    for (const limiter of limits().all.values()) await limiter.clear()
+    return { reset: 'all' }
+  })
+
+  app.post<Named>('/v1/keys/:key/block', change, async ({ params: { key }, body }) => {
+    const { duration } = read(block, body)
+    for (const limiter of limits().all.values()) await limiter.block(key, duration as Duration)
+    return { key, blocked: duration }
+  })
+
+  app.delete<Named>('/v1/keys/:key/block', change, async ({ params: { key } }) => {
+    for (const limiter of limits().all.values()) await limiter.unblock(key)
+    return { key, blocked: false }
+  })
+}
+
+function named({ all }: Limits, name: string): AnyLimiter {
+  const limiter = all.get(name)
+  if (limiter) return limiter
+  const known = [...all.keys()].map((each) => JSON.stringify(each)).join(', ')
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `there is no limiter ${JSON.stringify(name)}. There are: ${known}.`,
+  )
+}
+
+/** A page of keys that contain a text; `next` is where the one after it begins. */
+async function page(limiter: AnyLimiter, filter: string, from: number, count: number) {
+  const keys: object[] = []
+  let seen = 0
+  for await (const { key, decision } of limiter.entries()) {
+    if (!key.includes(filter)) continue
+    seen += 1
+    if (seen <= from) continue
+    if (keys.length === count) return { keys, next: from + count }
+    keys.push({ key, ...decision })
+  }
+  return { keys, next: null }
+}

@@ -1,0 +1,191 @@
+import type { FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
+import { type ApiDecision, createApi } from '../api/api.ts'
+import { createGateway } from '../gateway/gateway.ts'
+import { createRoutes, type RouteEvents } from '../gateway/routes.ts'
+import { type Changes, createLimits, type Limits } from '../limits.ts'
+import { createMetrics } from '../metrics/metrics.ts'
+import { createTopKeys } from '../metrics/top-keys.ts'
+import type { Listen, Settings } from '../settings.ts'
+import { addForwardAuth, refusedWith } from './forward-auth.ts'
+import { openStore } from './open-store.ts'
+import { createRefusalLog } from './refusal-log.ts'
+
+/** AppOptions are what the service is made of. */
+export interface AppOptions {
+  readonly settings: Settings
+  readonly version: string
+  readonly logger: Logger
+  /** Reads the configuration again; throws if it is not good. */
+  reread(): Promise<Settings>
+}
+
+/** App is the running service. */
+export interface App {
+  /** Where the gateway and the API listen. */
+  readonly gatewayUrl: string
+  readonly apiUrl: string
+  /** Reads the configuration again. If that is not good nothing changes, and it throws. */
+  reload(): Promise<void>
+  /** Lets what is under way finish, and accepts nothing new. */
+  close(): Promise<void>
+}
+
+/** What a configuration is made into; replaced as a whole. */
+interface State {
+  readonly settings: Settings
+  readonly limits: Limits
+  readonly gateway: ReturnType<typeof createRoutes>
+  readonly auth: ReturnType<typeof createRoutes>
+}
+
+/** Noted is a decision of the gateway or the API. */
+interface Noted extends ApiDecision {
+  readonly shadowed?: boolean
+}
+
+/** startApp starts the gateway and the API. */
+export async function startApp(options: AppOptions): Promise<App> {
+  const { version, logger } = options
+  const metrics = createMetrics({ version })
+  const topKeys = createTopKeys()
+  const refusals = createRefusalLog(logger)
+  const changes: Changes = { tiers: new Map(), rules: new Map() }
+  let isDegraded = false
+  let isClosing = false
+
+  const { store, close: closeStore } = openStore(options.settings.store, (error) =>
+    logger.debug({ error: error.message }, 'redis'),
+  )
+  const storeEvents = {
+    onDegraded(error: Error) {
+      isDegraded = true
+      metrics.degraded(true)
+      logger.warn({ error: error.message }, 'the store is away')
+    },
+    onRecovered() {
+      isDegraded = false
+      metrics.degraded(false)
+      logger.info('the store is back')
+    },
+  }
+
+  function note({ route, key, decision, seconds, shadowed = false }: Noted): void {
+    const tier = state.limits.policy.tierOf(key) ?? ''
+    metrics.decided({ route, tier, decision, shadowed, ...(seconds ? { seconds } : {}) })
+    if (decision.allowed) return
+    topKeys.count(key, 1, { route, tier, rule: decision.rule })
+    refusals.note({ route, tier, key, rule: decision.rule, source: decision.source, shadowed })
+  }
+
+  const routeEvents: RouteEvents = {
+    onDecision: ({ route, report }) => note({ route, ...report }),
+    onError: (error) => logger.error(error),
+  }
+
+  function build(settings: Settings): State {
+    const limits = createLimits(settings, store, changes, storeEvents)
+    const { trustProxy } = settings
+    // The proxy that asks on behalf of a client is one more.
+    const nearer = typeof trustProxy === 'number' ? trustProxy + 1 : trustProxy
+    return {
+      settings,
+      limits,
+      gateway: createRoutes(settings, limits, routeEvents),
+      auth: createRoutes({ ...settings, trustProxy: nearer }, limits, {
+        ...routeEvents,
+        onLimited: ({ request }) => {
+          const status = refusedWith(request.url)
+          return status === undefined ? undefined : { status }
+        },
+      }),
+    }
+  }
+
+  let state = build(options.settings)
+  metrics.reloaded(true)
+  // Redis would have to go through all of its keys.
+  if (!('openAsync' in store)) metrics.observeStats(() => statsOf(state.limits))
+
+  async function reload(): Promise<void> {
+    try {
+      const settings = await options.reread()
+      const next = build(settings)
+      for (const name of fixed) {
+        if (JSON.stringify(settings[name]) !== JSON.stringify(options.settings[name])) {
+          logger.warn(`a change of "${name}" takes effect after a restart`)
+        }
+      }
+      state = next
+      metrics.reloaded(true)
+      logger.info('the configuration has been read again')
+    } catch (error) {
+      metrics.reloaded(false)
+      throw error
+    }
+  }
+
+  const gateway = await createGateway({
+    settings: options.settings,
+    logger,
+    current: () => ({ isProxied: state.settings.trustProxy !== 0, find: state.gateway.find }),
+    onProxied: metrics.proxied,
+  })
+  const api = await createApi({
+    logger,
+    current: () => ({ limits: state.limits, admin: state.settings.admin }),
+    notReady() {
+      if (isClosing) return 'It is shutting down.'
+      const isRefusing = isDegraded && state.settings.store.onFailure === 'closed'
+      return isRefusing ? 'The store is away, and everything is refused.' : undefined
+    },
+    metrics: async () => ({ text: await metrics.text(), type: metrics.contentType }),
+    top: (count) => topKeys.top(count),
+    reload,
+    onDecision: note,
+    add: (app, guard) => addForwardAuth(app, guard, (asked) => state.auth.find(asked)),
+  })
+
+  return {
+    gatewayUrl: await listen(gateway, options.settings.listen),
+    apiUrl: await listen(api, options.settings.api),
+    reload,
+    async close() {
+      isClosing = true
+      await drain(gateway)
+      await drain(api)
+      for (const limiter of state.limits.all.values()) await limiter.close()
+      closeStore()
+    },
+  }
+}
+
+/** The longest that anybody waits for requests under way. */
+const DRAIN_MS = 30_000
+
+/** Closes a server when its last request is done; connections without one are closed at once. */
+async function drain(app: FastifyInstance): Promise<void> {
+  const idle = setInterval(() => app.server.closeIdleConnections(), 20)
+  const late = setTimeout(() => app.server.closeAllConnections(), DRAIN_MS)
+  await app.close()
+  clearInterval(idle)
+  clearTimeout(late)
+}
+
+/** What cannot change while it runs. */
+const fixed = ['listen', 'api', 'store', 'limits'] as const
+
+/** How many keys all limiters of a store in memory hold, and how many they had to let go. */
+function statsOf({ all }: Limits): { keys: number; evictions: number } {
+  const stats = { keys: 0, evictions: 0 }
+  for (const limiter of all.values()) {
+    if (!('stats' in limiter)) continue
+    stats.keys += limiter.stats().rows
+    stats.evictions += limiter.stats().evictions
+  }
+  return stats
+}
+
+function listen(app: FastifyInstance, { host, port }: Listen): Promise<string> {
+  return app.listen({ host, port })
+}

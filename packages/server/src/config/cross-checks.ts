@@ -1,0 +1,112 @@
+import { parseRule, type Rule } from 'sluice'
+import type { Problem } from './config-error.ts'
+import { nearest } from './explain-issues.ts'
+import { type Path, shown } from './path-text.ts'
+import type { Source } from './read-yaml.ts'
+import { routeName } from './route-name.ts'
+
+type Table = Readonly<Record<string, unknown>>
+
+/**
+ * crossChecks finds what is wrong between the parts of a file. The parts themselves may be wrong:
+ * then they are left to the schema, and what can be told without them is told.
+ */
+export function crossChecks(source: Source): Problem[] {
+  const problems: Problem[] = []
+  const file = tableOf(source.value)
+  const tiers = tableOf(file.tiers)
+  const upstreams = tableOf(file.upstreams)
+  const add = (path: Path, message: string) => problems.push(source.problem(path, message))
+
+  function refer(path: Path, name: unknown, what: string, names: readonly string[]): void {
+    if (typeof name !== 'string' || names.includes(name)) return
+    const near = nearest(name, names)
+    const known = names.slice(0, 20).join(', ')
+    const hint = near ? `Did you mean ${near}?` : known ? `There are: ${known}.` : 'There are none.'
+    add(path, `there is no ${what} ${shown(name)}. ${hint}`)
+  }
+
+  const tierNames = Object.keys(tiers)
+  // Without any tier that alone is the problem.
+  if (tierNames.length > 0) {
+    refer(['defaultTier'], file.defaultTier, 'tier', tierNames)
+    const known = new Set<unknown>(tierNames)
+    for (const [key, tier] of Object.entries(tableOf(file.clients))) {
+      if (!known.has(tier)) refer(['clients', key], tier, 'tier', tierNames)
+    }
+  }
+
+  const store = tableOf(file.store)
+  if (store.url !== undefined && store.cluster !== undefined) {
+    add(['store', 'cluster'], '`url` is given, too. Keep one of them.')
+  }
+
+  const tokens = new Set<unknown>()
+  for (const [i, each] of listOf(file.admin && tableOf(file.admin).tokens).entries()) {
+    const token = typeof each === 'string' ? each : tableOf(each).token
+    if (typeof token === 'string' && tokens.has(token)) {
+      add(['admin', 'tokens', i], 'is the same token as one before it. Remove one of them.')
+    }
+    tokens.add(token)
+  }
+
+  const names = new Map<string, number>()
+  let catchAll: string | undefined
+  for (const [i, each] of listOf(file.routes).entries()) {
+    const route = tableOf(each)
+    const at = (name: string): Path => ['routes', i, name]
+    refer(at('upstream'), route.upstream, 'upstream', Object.keys(upstreams))
+    if (route.open === true && route.rules !== undefined) {
+      add(at('open'), 'an open route has no limit, but `rules` is given. Remove one of them.')
+    }
+    if (typeof route.path !== 'string') continue
+    const name = routeName(route)
+    const where = typeof route.name === 'string' ? at('name') : at('path')
+    const first = names.get(name)
+    if (first !== undefined) {
+      add(where, `routes[${first}] is called ${shown(name)}, too. Give one another \`name\`.`)
+    } else if (typeof route.name !== 'string' && name.length > 64) {
+      add(where, 'is too long for the name of the route. Give it a `name`.')
+    }
+    if (first === undefined) names.set(name, i)
+    if (catchAll !== undefined) {
+      add(at('path'), `is never reached, since ${catchAll} before it takes all. Move it up.`)
+    }
+    const { methods, host, match } = route
+    const takesAll = methods === undefined && host === undefined && match === undefined
+    if (takesAll && route.path === '/**') catchAll ??= `routes[${i}]`
+    checkCost(route, i)
+  }
+
+  /** A cost that no rule can ever admit would make each request an error. */
+  function checkCost(route: Table, i: number): void {
+    const { cost } = route
+    if (typeof cost !== 'number' || route.open === true) return
+    const lists = route.rules === undefined ? [...Object.values(tiers)] : [route.rules]
+    const rules = lists.flatMap((list) => (Array.isArray(list) ? list : [list])).flatMap(ruleOf)
+    const small = rules.find((rule) => cost > rule.capacity)
+    if (!small) return
+    const figures = `${shown(small.name)} (${small.limit} units) never has more than ${small.capacity}`
+    add(['routes', i, 'cost'], `is ${cost}, but the rule ${figures}. Lower it, or raise the burst.`)
+  }
+
+  return problems
+}
+
+function ruleOf(text: unknown): Rule[] {
+  try {
+    return [parseRule(text as string)]
+  } catch {
+    return []
+  }
+}
+
+function tableOf(value: unknown): Table {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Table)
+    : {}
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}

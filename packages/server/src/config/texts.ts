@@ -1,0 +1,166 @@
+import { isIP } from 'node:net'
+import { parseRule, type Rule, SluiceError } from 'sluice'
+import { z } from 'zod'
+import { shown } from './path-text.ts'
+
+/** HEADER_NAME matches what HTTP allows as the name of a header. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]{1,128}$/i
+
+/** checked is a text for which `isRight` holds; `must` is the end of "must be …". */
+function checked(isRight: (text: string) => boolean, must: string) {
+  return z.string(`must be ${must}`).refine(isRight, {
+    error: ({ input }) => `must be ${must}; got ${shown(input)}`,
+  })
+}
+
+/** A rule that `parseRule` can read. */
+const ruleText = z.string("must be a rule, such as '100/1m burst 20'").check((context) => {
+  try {
+    parseRule(context.value)
+  } catch (error) {
+    if (!(error instanceof SluiceError)) throw error
+    context.issues.push({
+      code: 'custom',
+      message: error.message,
+      input: context.value,
+      continue: true,
+    })
+  }
+})
+
+/** ruleTexts is one rule or a list of them, no two of one name. */
+export const ruleTexts = z
+  .union(
+    [ruleText, z.array(ruleText).min(1, 'must have a rule at least; `unlimited` is one, too')],
+    "must be a rule, such as '100/1m burst 20', or a list of rules",
+  )
+  .check((context) => {
+    if (typeof context.value === 'string') return
+    const first = new Map<string, number>()
+    for (const [i, text] of context.value.entries()) {
+      const name = nameOf(text)
+      if (name === undefined) continue
+      const message = `the rule before it is called ${shown(name)}, too. Add \`name NAME\` to one.`
+      if (first.has(name)) {
+        context.issues.push({ code: 'custom', message, input: text, path: [i], continue: true })
+      }
+      first.set(name, i)
+    }
+  })
+
+function nameOf(text: string): string | undefined {
+  try {
+    return parseRule(text).name
+  } catch {
+    return undefined
+  }
+}
+
+/** rulesOf parses texts that have been checked. */
+export function rulesOf(texts: z.infer<typeof ruleTexts>): readonly Rule[] {
+  return (typeof texts === 'string' ? [texts] : texts).map(parseRule)
+}
+
+/** keyText is a part of a key. */
+export const keyText = checked((text) => {
+  if (text === 'address' || text === 'route') return true
+  const [, name] = /^(?:header|api-key):(.*)$/.exec(text) ?? []
+  return name !== undefined && HEADER_NAME.test(name)
+}, 'address, route, header:NAME or api-key:NAME')
+
+/** addressText is an IP address or a block of them. */
+export const addressText = checked((text) => {
+  const [address, bits, ...more] = text.split('/')
+  const kind = address.includes('%') ? 0 : isIP(address)
+  if (kind === 0 || more.length > 0) return false
+  return bits === undefined || (/^(0|[1-9]\d{0,2})$/.test(bits) && +bits <= (kind === 4 ? 32 : 128))
+}, 'an address or a block of addresses, such as 10.0.0.0/8 or 2001:db8::/32')
+
+/** listenText is a port, or a host and a port. */
+export const listenText = checked(
+  (text) => splitListen(text) !== undefined,
+  'a port, or a host and a port, such as 8080, 0.0.0.0:8080 or [::]:8080',
+)
+
+/** listenHost is the name or the address of an interface. */
+export const listenHost = checked(
+  (text) => isIP(text) > 0 || /^[\w.-]{1,253}$/.test(text),
+  'a host, such as 127.0.0.1, or 0.0.0.0 for all',
+)
+
+/** splitListen takes `HOST:PORT` or `PORT` apart; undefined if it is neither. */
+export function splitListen(text: string): { host: string; port: number } | undefined {
+  const found = /^(?:([\w.-]{1,253}|\[[0-9a-f:.]+\]):)?(\d{1,5})$/i.exec(text)
+  if (!found || Number(found[2]) > 65_535) return undefined
+  const host = (found[1] ?? '127.0.0.1').replace(/^\[|\]$/g, '')
+  return found[1]?.startsWith('[') && isIP(host) !== 6 ? undefined : { host, port: +found[2] }
+}
+
+/** redisText is the address of a Redis server. */
+export const redisText = checked(
+  (text) => ['redis:', 'rediss:'].includes(urlOf(text)?.protocol ?? '') && urlOf(text)?.host !== '',
+  'an address such as redis://127.0.0.1:6379, or rediss:// for TLS',
+)
+
+/** storeText is `memory` or the address of a Redis server. */
+export const storeText = checked(
+  (text) => text === 'memory' || redisText.safeParse(text).success,
+  'memory, or an address such as redis://127.0.0.1:6379 (rediss:// for TLS)',
+)
+
+/** upstreamText is `echo` or the origin of a server. */
+export const upstreamText = checked((text) => {
+  if (text === 'echo') return true
+  const url = urlOf(text)
+  const isHttp = url?.protocol === 'http:' || url?.protocol === 'https:'
+  return isHttp && url.pathname === '/' && `${url.search}${url.hash}${url.username}` === ''
+}, 'echo, or http:// or https:// with a host and no path, such as http://127.0.0.1:3000')
+
+function urlOf(text: string): URL | undefined {
+  return URL.canParse(text) ? new URL(text) : undefined
+}
+
+/** pathPattern is the pattern of a route's path. */
+export const pathPattern = checked((text) => {
+  const segments = text.split('/')
+  // Requests are matched by their decoded path, in which these cannot be.
+  if (!/^\/[^\s?#\\]*$/.test(text) || /%[0-9a-f]{2}/i.test(text)) return false
+  const last = segments.length - 1
+  return segments.every((segment, i) => {
+    if (i === 0 || segment === '*') return true
+    if (segment === '**') return i === last
+    return !segment.includes('*') && !/^\.\.?$/.test(segment) && (segment !== '' || i === last)
+  })
+}, "a decoded path that begins with /, with * for one segment and ** at the end for the rest, such as '/users/*' or '/files/**'")
+
+/** hostText is a host name, or `*.` and one for all names below it. */
+export const hostText = checked(
+  (text) => /^(\*\.)?[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/i.test(text),
+  'a host without a port, such as api.example.com or *.example.com',
+)
+
+/** methodText is the name of an HTTP method. */
+export const methodText = checked((text) => /^[a-z-]{1,32}$/i.test(text), 'a method, such as GET')
+
+/** headerName is the name of a header. */
+export const headerName = checked((text) => HEADER_NAME.test(text), 'the name of a header')
+
+/** nameText is the name of a tier, a route or an upstream. */
+export const nameText = checked(
+  (text) => /^[\x20-\x7e]{1,64}$/.test(text),
+  'a name of 1 to 64 printable ASCII characters',
+)
+
+/** clientKey is what tells a client from others. */
+export const clientKey = checked(
+  (text) => text.length > 0 && text.length <= 1_024,
+  'a key of 1 to 1,024 characters',
+)
+
+/** tokenText is a secret; what it is never shows up in a message. */
+export const tokenText = z
+  .string('must be a text of 16 to 512 characters, in quotes if it is a number')
+  .refine(
+    (text) => /^[\x21-\x7e]{16,512}$/.test(text),
+    'must be 16 to 512 printable ASCII characters without spaces. Make one with: openssl rand -hex 24',
+  )

@@ -1,0 +1,78 @@
+import { type FSWatcher, readFileSync, realpathSync, watch } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+
+const SETTLE_MS = 100
+
+/**
+ * watchConfig calls `onChange` when the content of a file is another one than before, at most once
+ * in 100 ms; call the result to stop. It sees a file that is replaced by another or reached through
+ * a link that moves, as in Kubernetes. A file that is away for a moment is no change.
+ */
+export function watchConfig(file: string, onChange: () => void): () => void {
+  const path = resolve(file)
+  const watchers = new Map<string, FSWatcher>()
+  let content = contentOf(path)
+  let timer: NodeJS.Timeout | undefined
+
+  function look(): void {
+    timer = undefined
+    follow()
+    const now = contentOf(path)
+    if (now === undefined || now === content) return
+    content = now
+    onChange()
+  }
+
+  function soon(): void {
+    clearTimeout(timer)
+    timer = setTimeout(look, SETTLE_MS)
+  }
+
+  /** Watches the folder of the file, and the one in which it really is. */
+  function follow(): void {
+    const folders = new Set([dirname(path), realFolder(path)])
+    for (const [folder, watcher] of watchers) {
+      if (folders.has(folder)) continue
+      watcher.close()
+      watchers.delete(folder)
+    }
+    for (const folder of folders) {
+      if (watchers.has(folder)) continue
+      try {
+        const watcher = watch(folder, soon)
+        // A folder that was removed: looked for again at the next event.
+        watcher.on('error', () => {
+          watcher.close()
+          watchers.delete(folder)
+        })
+        watchers.set(folder, watcher)
+      } catch (error) {
+        // The folder of the link is still watched, and tells when it points elsewhere.
+        if (folder === dirname(path)) throw error
+      }
+    }
+  }
+
+  follow()
+  return () => {
+    clearTimeout(timer)
+    for (const watcher of watchers.values()) watcher.close()
+    watchers.clear()
+  }
+}
+
+function contentOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}
+
+function realFolder(path: string): string {
+  try {
+    return dirname(realpathSync(path))
+  } catch {
+    return dirname(path)
+  }
+}

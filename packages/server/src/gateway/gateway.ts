@@ -1,0 +1,189 @@
+import type { IncomingMessage } from 'node:http'
+import { Transform } from 'node:stream'
+import replyFrom from '@fastify/reply-from'
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
+import type { Logger } from 'pino'
+import { PROBLEM_TYPE, type Problem, problemText } from '../problem.ts'
+import type { Settings, UpstreamSettings } from '../settings.ts'
+import { clientHeaders, upstreamHeaders } from './forwarding.ts'
+import { plainPath } from './path.ts'
+import type { Asked } from './router.ts'
+import type { Route } from './routes.ts'
+
+/** GatewayOptions are what a gateway is made of; `current` may change between two requests. */
+export interface GatewayOptions {
+  /** What cannot change without a restart: sizes and times. */
+  readonly settings: Settings
+  current(): { readonly isProxied: boolean; find(asked: Asked): Route | undefined }
+  readonly logger: Logger
+  onProxied(told: { route: string; upstream: string; status: number; seconds: number }): void
+}
+
+const routeOf = Symbol('route')
+type Marked = IncomingMessage & { [routeOf]?: Route }
+
+/** createGateway is the reverse proxy: it limits requests by their route and passes them on. */
+export async function createGateway(options: GatewayOptions): Promise<FastifyInstance> {
+  const { settings, current, logger, onProxied } = options
+  const { bodyBytes, headerBytes, requestTimeoutMs, connections } = settings.limits
+  const app = fastify({
+    loggerInstance: logger as FastifyBaseLogger,
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: bodyBytes,
+    requestTimeout: requestTimeoutMs,
+    forceCloseConnections: 'idle',
+    http: { maxHeaderSize: headerBytes, requireHostHeader: true },
+    exposeHeadRoutes: false,
+    onProtoPoisoning: 'ignore',
+    frameworkErrors: (_error, _request, reply) => void send(reply, badPath),
+  })
+  app.server.maxConnections = connections
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', (_request, payload, done) =>
+    done(null, payload.pipe(sized(bodyBytes))),
+  )
+  await app.register(replyFrom, {
+    undici: { connections: 256, pipelining: 1, keepAliveTimeout: 10_000 },
+    disableRequestLogging: true,
+  })
+
+  app.addHook('onRequest', (request, reply, next) => {
+    if (Number(request.raw.headers['content-length'] ?? 0) > bodyBytes) {
+      hangUp(request, reply)
+      return void send(reply, tooLarge)
+    }
+    const path = plainPath(request.raw.url ?? '')
+    if (path === undefined) return void send(reply, badPath)
+    const { method } = request.raw
+    const route = current().find({
+      method: method ?? '',
+      path,
+      host: request.raw.headers.host,
+      header: (name) => one(request.raw.headers[name]),
+    })
+    if (!route) return void send(reply, unknownRoute)
+    ;(request.raw as Marked)[routeOf] = route
+    if (!route.limit) return next()
+    route.limit(request.raw, reply.raw, next)
+  })
+
+  app.all('/*', (request, reply) => {
+    const { settings: route } = (request.raw as Marked)[routeOf]!
+    const { upstream } = route
+    if (!upstream) return send(reply, nothingBehind)
+    const startMs = performance.now()
+    reply.raw.once('close', () =>
+      onProxied({
+        route: route.name,
+        upstream: upstream.name,
+        status: reply.raw.statusCode,
+        seconds: (performance.now() - startMs) / 1_000,
+      }),
+    )
+    if (upstream.url === 'echo:') return echo(request, reply)
+    return pass(request, reply, upstream, current().isProxied)
+  })
+  app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
+    const status = error.statusCode ?? 500
+    if (status >= 500) logger.error(error)
+    const title = status >= 500 ? 'Internal Server Error' : 'Bad Request'
+    return send(reply, { status, title, detail: status >= 500 ? '' : error.message })
+  })
+  return app
+}
+
+function pass(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  upstream: UpstreamSettings,
+  isProxied: boolean,
+) {
+  if (request.body instanceof Transform) request.body.once('error', () => hangUp(request, reply))
+  const ours = reply.raw.getHeaderNames().filter((name) => name.includes('ratelimit'))
+  return reply.from(`${upstream.url}${request.raw.url}`, {
+    timeout: upstream.timeoutMs,
+    rewriteRequestHeaders: (_request, headers) =>
+      upstreamHeaders(request.raw, headers as never, isProxied) as never,
+    rewriteHeaders: (headers) => clientHeaders(headers as never, ours) as never,
+    onError: (reply, { error }) => {
+      if (isOversized(request.body)) return void send(reply as FastifyReply, tooLarge)
+      const isLate = /timeout/i.test(`${(error as { code?: string }).code} ${error.message}`)
+      send(reply as FastifyReply, isLate ? tooLate : unreachable)
+    },
+  })
+}
+
+const OVERSIZED = new Error('the body is too large')
+
+/** Passes so many bytes on, and then fails: a body need not say how long it is. */
+function sized(mostBytes: number): Transform {
+  let bytes = 0
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      bytes += chunk.length
+      if (bytes > mostBytes) done(OVERSIZED)
+      else done(null, chunk)
+    },
+  })
+}
+
+function isOversized(body: unknown): boolean {
+  return body instanceof Transform && body.errored === OVERSIZED
+}
+
+/** Nobody reads on: a client that is told so must stop sending. */
+function hangUp(request: FastifyRequest, reply: FastifyReply): void {
+  if (reply.raw.headersSent) reply.raw.destroy()
+  else reply.raw.once('finish', () => request.raw.destroy())
+}
+
+/** The built-in upstream: says what it got. */
+function echo(request: FastifyRequest, reply: FastifyReply) {
+  const { method, url, headers } = request.raw
+  return reply.send({ hello: 'this is the echo of sluice', method, url, headers })
+}
+
+function one(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(', ') : value
+}
+
+function send(reply: FastifyReply, problem: Problem): FastifyReply {
+  return reply.code(problem.status).type(PROBLEM_TYPE).send(problemText(problem))
+}
+
+const badPath: Problem = {
+  status: 400,
+  title: 'Bad Request',
+  detail: 'The path is not clear: it has dot segments, encoded slashes or something unreadable.',
+}
+const unknownRoute: Problem = {
+  status: 404,
+  title: 'Not Found',
+  detail: 'No route is meant for this request.',
+}
+const nothingBehind: Problem = {
+  status: 404,
+  title: 'Not Found',
+  detail: 'The route has no upstream.',
+}
+const unreachable: Problem = {
+  status: 502,
+  title: 'Bad Gateway',
+  detail: 'The upstream could not be reached, or broke off.',
+}
+const tooLate: Problem = {
+  status: 504,
+  title: 'Gateway Timeout',
+  detail: 'The upstream did not answer in time.',
+}
+const tooLarge: Problem = {
+  status: 413,
+  title: 'Content Too Large',
+  detail: 'The body is larger than this gateway passes on.',
+}

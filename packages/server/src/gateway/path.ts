@@ -1,0 +1,32 @@
+/**
+ * plainPath is the path of a request as routes are matched against it: decoded, in lower case, with
+ * single slashes. Undefined for a path that upstreams may take for another one: with dot segments,
+ * encoded slashes, backslashes or control characters, or that cannot be decoded.
+ */
+export function plainPath(url: string): string | undefined {
+  if (!url.startsWith('/')) return undefined
+  const end = url.search(/[?#]/)
+  const raw = end === -1 ? url : url.slice(0, end)
+  let path = raw
+  if (raw.includes('%')) {
+    if (/%2f|%5c/i.test(raw)) return undefined
+    try {
+      path = decodeURIComponent(raw)
+    } catch {
+      return undefined
+    }
+    // Decoded twice by somebody it would be another path.
+    if (/%[0-9a-f]{2}/i.test(path)) return undefined
+  }
+  if (isUnclear(path)) return undefined
+  return path.replace(/\/{2,}/g, '/').toLowerCase()
+}
+
+function isUnclear(path: string): boolean {
+  for (let i = 0; i < path.length; i += 1) {
+    const code = path.charCodeAt(i)
+    if (code < 32 || code === 127 || code === 92) return true
+  }
+  // A semicolon begins parameters of a segment, which some servers cut off before they look.
+  return /(^|\/)\.{1,2}(;[^/]*)?(\/|$)/.test(path)
+}

@@ -1,0 +1,81 @@
+import {
+  type AsyncLimiter,
+  type AsyncStore,
+  createLimiter,
+  createPolicy,
+  type Limiter,
+  type Policy,
+  type Rule,
+  type Store,
+} from 'sluice'
+import type { Settings } from './settings.ts'
+
+/** AnyLimiter is a limiter on whatever store. */
+export type AnyLimiter = Limiter | AsyncLimiter
+
+/** Limits are the limiters of a configuration. */
+export interface Limits {
+  /** By the client's tier, or an override. */
+  readonly tiers: AnyLimiter
+  readonly policy: Policy
+  readonly changes: Changes
+  /** Routes with rules of their own. */
+  readonly routes: ReadonlyMap<string, AnyLimiter>
+  /** All of them, `'tiers'` first: limiter name → limiter. */
+  readonly all: ReadonlyMap<string, AnyLimiter>
+}
+
+/** StoreEvents are told when a store fails, and when it is back. */
+export interface StoreEvents {
+  onDegraded(error: Error): void
+  onRecovered(): void
+}
+
+/** Changes are tiers and rules that operators gave to clients at run time. */
+export interface Changes {
+  readonly tiers: Map<string, string>
+  readonly rules: Map<string, readonly Rule[]>
+}
+
+/** OWN is the only tier of a route's own rules. */
+export const OWN = 'own'
+
+/**
+ * createLimits makes the limiters of a configuration. Limiters of the same name share what was
+ * counted, so a new configuration goes on where the old one stopped.
+ */
+export function createLimits(
+  settings: Settings,
+  store: Store | AsyncStore,
+  changes: Changes,
+  events: StoreEvents,
+): Limits {
+  const { timeoutMs, onFailure, fleetSize } = settings.store
+  const options =
+    'openAsync' in store
+      ? { store, timeoutMs, onStoreFailure: onFailure, fleetSize, ...events }
+      : { store }
+  const make = (policy: Policy, name: string): AnyLimiter =>
+    createLimiter(policy, { ...options, name } as object)
+
+  const { tiers, defaultTier, clients, overrides } = settings
+  const policy = createPolicy({
+    tiers,
+    defaultTier,
+    overrides,
+    tierOf: (key) => (Object.hasOwn(clients, key) ? clients[key] : undefined),
+  })
+  for (const [key, tier] of changes.tiers) {
+    if (Object.hasOwn(tiers, tier)) policy.setTier(key, tier)
+  }
+  for (const [key, rules] of changes.rules) policy.setOverride(key, rules)
+  const routes = new Map<string, AnyLimiter>()
+  for (const { name, rules } of settings.routes) {
+    if (!rules) continue
+    const own = createPolicy({ tiers: { [OWN]: rules }, defaultTier: OWN })
+    routes.set(name, make(own, `route ${name}`.slice(0, 64)))
+  }
+  const byTier = make(policy, 'tiers')
+  const all = new Map([['tiers', byTier], ...routes])
+  return { tiers: byTier, policy, changes, routes, all }
+}

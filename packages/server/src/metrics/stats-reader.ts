@@ -1,0 +1,72 @@
+import { Counter, Gauge, type Registry } from 'prom-client'
+
+/** Stats are what a store holds now, and what it has evicted since it was made. */
+export interface Stats {
+  readonly keys: number
+  readonly evictions: number
+}
+
+/** StatsReader keeps the two gauges of a store up to date. */
+export interface StatsReader {
+  observe(read: () => Stats | Promise<Stats>): void
+  /** Reads once; call it before each scrape. It never fails, and takes no longer than a second. */
+  refresh(): Promise<void>
+}
+
+/** A scraper gives up after ten seconds by default; the other metrics must not be lost by then. */
+const LONGEST_READ_MS = 1_000
+
+/**
+ * createStatsReader registers `sluice_keys` and `sluice_evictions`. They are NaN, which no alert
+ * takes for a number, until there is something to read and whenever reading it fails; failures
+ * count in `sluice_stats_errors_total`.
+ */
+export function createStatsReader(registry: Registry): StatsReader {
+  const registers = [registry]
+  const keys = new Gauge({ name: 'sluice_keys', help: 'Keys in the store.', registers })
+  const evictions = new Gauge({
+    name: 'sluice_evictions',
+    help: 'Keys that the store dropped because it was full.',
+    registers,
+  })
+  const errors = new Counter({
+    name: 'sluice_stats_errors_total',
+    help: 'Scrapes for which the figures of the store could not be read.',
+    registers,
+  })
+  let reader: (() => Stats | Promise<Stats>) | undefined
+
+  function show(stats: Stats): void {
+    keys.set(stats.keys)
+    evictions.set(stats.evictions)
+  }
+  const unknown: Stats = { keys: Number.NaN, evictions: Number.NaN }
+  show(unknown)
+
+  return {
+    observe(read) {
+      reader = read
+    },
+    async refresh() {
+      if (!reader) return
+      try {
+        show(await inTime(reader()))
+      } catch {
+        show(unknown)
+        errors.inc()
+      }
+    },
+  }
+}
+
+async function inTime<T>(work: T | Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('the store took too long')), LONGEST_READ_MS)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,95 @@
+import type { Rule } from 'sluice'
+
+/** Settings are a configuration that has been read, checked and completed. */
+export interface Settings {
+  /** Where the gateway listens. */
+  readonly listen: Listen
+  /** Where the decision API, the admin API, health and metrics listen. */
+  readonly api: Listen
+  readonly store: StoreSettings
+  /** The rules of each tier. There is at least one. */
+  readonly tiers: Readonly<Record<string, readonly Rule[]>>
+  /** The tier of clients that are not listed. */
+  readonly defaultTier: string
+  /** Key of a client → tier. */
+  readonly clients: Readonly<Record<string, string>>
+  /** Key of a client → rules in place of its tier's. */
+  readonly overrides: Readonly<Record<string, readonly Rule[]>>
+  /** The first that matches a request counts. */
+  readonly routes: readonly RouteSettings[]
+  /** How many proxies stand in front, or their addresses and blocks. */
+  readonly trustProxy: number | readonly string[]
+  readonly allowList: readonly string[]
+  readonly denyList: readonly string[]
+  readonly headers: readonly ('x' | 'draft-6' | 'draft-7' | 'draft-11')[]
+  readonly admin: AdminSettings
+  readonly limits: LimitSettings
+}
+
+/** Listen is where a server listens. */
+export interface Listen {
+  readonly host: string
+  readonly port: number
+}
+
+/** StoreSettings say where states are kept, and what happens while that is away. */
+export interface StoreSettings {
+  /** `'memory'`, or the addresses of Redis: one, or those of a Cluster. */
+  readonly kind: 'memory' | 'redis' | 'cluster'
+  /** redis:// or rediss://; empty for memory. */
+  readonly urls: readonly string[]
+  readonly prefix: string
+  readonly maxKeys: number
+  readonly timeoutMs: number
+  readonly onFailure: 'local' | 'open' | 'closed'
+  readonly fleetSize: number
+}
+
+/** RouteSettings say which requests a route is for, who is asking, what it costs and where it goes. */
+export interface RouteSettings {
+  /** Unique; part of the identity of what its own rules have counted. */
+  readonly name: string
+  /** Upper case; empty for all. */
+  readonly methods: readonly string[]
+  /** `/search`, `/users/*` (one segment), `/files/**` (any number, also none). */
+  readonly path: string
+  /** Lower case, without a port; `'*.example.com'` for all below. Empty for all. */
+  readonly host: string
+  /** Lower-case names → the exact value. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Who is asking, part by part. Where a part is missing the client's address stands in. */
+  readonly key: readonly KeyPart[]
+  readonly cost: number
+  /** Rules of its own; undefined for those of the client's tier. */
+  readonly rules: readonly Rule[] | undefined
+  /** Decides and reports, refuses nobody. */
+  readonly shadow: boolean
+  /** No limit at all. */
+  readonly isOpen: boolean
+  readonly upstream: UpstreamSettings | undefined
+}
+
+/** KeyPart is where a part of a key comes from; an API key is kept as its hash only. */
+export type KeyPart =
+  | { readonly from: 'address' }
+  | { readonly from: 'header' | 'api-key'; readonly name: string }
+  | { readonly from: 'route' }
+
+export interface UpstreamSettings {
+  readonly name: string
+  /** http:// or https://, without a path; `'echo:'` is the built-in server that says what it got. */
+  readonly url: string
+  readonly timeoutMs: number
+}
+
+export interface AdminSettings {
+  /** Without any, the admin API answers only to the machine itself. */
+  readonly tokens: readonly { readonly token: string; readonly access: 'read' | 'full' }[]
+}
+
+export interface LimitSettings {
+  readonly bodyBytes: number
+  readonly headerBytes: number
+  readonly requestTimeoutMs: number
+  readonly connections: number
+}

@@ -1,0 +1,112 @@
+import { readFile } from 'node:fs/promises'
+import { type Rule, SluiceError } from 'sluice'
+import { type Command, readArguments } from './command.ts'
+import { configJsonSchema } from './config/json-schema.ts'
+import { readConfig } from './config/read-config.ts'
+import { reportProblems } from './report-problems.ts'
+import type { Listen, RouteSettings, Settings } from './settings.ts'
+
+const help = `Usage: sluice validate FILE
+
+Checks a configuration without starting anything, and prints what was understood. Variables such
+as \${NAME} are taken from the environment.
+
+Options:
+      --schema  print the JSON Schema of a configuration, for editors
+  -h, --help    print this help
+
+Every mistake is printed as FILE:LINE:COLUMN  path: what is wrong. docs/config.md lists all fields.
+
+Exit code: 0 for a good file, 2 for one with mistakes or that cannot be read.
+
+Example:
+  $ sluice validate sluice.yaml
+`
+
+/** validateCommand is `sluice validate FILE`: it tells what is wrong with a configuration. */
+export const validateCommand: Command = {
+  name: 'validate',
+  summary: 'check a configuration file and print what was understood',
+  async run(args, io) {
+    const options = {
+      help: { type: 'boolean', short: 'h' },
+      schema: { type: 'boolean' },
+    } as const
+    const { values, positionals } = readArguments(args, options, 'sluice validate --help')
+    if (values.help) return io.write(help)
+    if (values.schema) return io.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
+    if (positionals.length !== 1) {
+      const came = positionals.length === 0 ? 'none' : positionals.length
+      throw new SluiceError(
+        'SLUICE_OPTION',
+        `validate checks one file, got ${came}. Run: sluice validate FILE`,
+      )
+    }
+    const [file] = positionals
+    const text = await readFile(file, 'utf8').catch((cause: Error) => {
+      throw new SluiceError(
+        'SLUICE_OPTION',
+        `cannot read ${JSON.stringify(file)}: ${cause.message}. Give a readable file.`,
+        { cause },
+      )
+    })
+    const read = () => readConfig(text, file, process.env)
+    return io.write(summaryOf(file, await reportProblems(file, io, read)))
+  },
+}
+
+function summaryOf(file: string, settings: Settings): string {
+  const { store, tiers, defaultTier, routes } = settings
+  const lines = [`${file} is good.`, '', 'Tiers:']
+  for (const [name, rules] of Object.entries(tiers)) {
+    const mark = name === defaultTier ? ' (default)' : ''
+    lines.push(`  ${name}${mark}: ${rulesText(rules)}`)
+  }
+  lines.push('', 'Routes, the first that matches counts:')
+  for (const route of routes) lines.push(`  ${routeText(route)}`)
+  const urls = store.urls.map((url) => new URL(url).host).join(', ')
+  const where = urls === '' ? '' : ` at ${urls}, on failure: ${store.onFailure}`
+  lines.push('', `Store: ${store.kind}${where}`)
+  lines.push(`Gateway: ${listenText(settings.listen)}`, `API: ${listenText(settings.api)}`, '')
+  return lines.join('\n')
+}
+
+function listenText({ host, port }: Listen): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+function routeText(route: RouteSettings): string {
+  const { name, methods, host, path, cost, rules, upstream } = route
+  const what = [...methods, `${host}${path}`].join(' ')
+  const words = [
+    ...Object.entries(route.headers).map(([header, value]) => `if ${header} is ${value}`),
+    route.isOpen ? 'open' : rules ? rulesText(rules) : "the tier's rules",
+    ...(cost === 1 ? [] : [`cost ${cost}`]),
+    ...(route.shadow ? ['shadow'] : []),
+    upstream ? `to ${upstream.name}` : 'to no upstream',
+  ]
+  return `${name === what ? '' : `${name}: `}${what} (${words.join(', ')})`
+}
+
+function rulesText(rules: readonly Rule[]): string {
+  return rules.map(ruleText).join(' and ')
+}
+
+function ruleText({ name, algorithm, limit, perUs, capacity }: Rule): string {
+  if (capacity === Number.POSITIVE_INFINITY || algorithm.name === 'unlimited') return 'unlimited'
+  const burst = capacity === limit ? '' : `, at most ${capacity} at once`
+  const called = name === algorithm.name ? '' : ` "${name}"`
+  return `${limit} in ${durationText(perUs)}${burst} (${algorithm.name}${called})`
+}
+
+const units = [
+  ['d', 86_400_000_000],
+  ['h', 3_600_000_000],
+  ['m', 60_000_000],
+  ['s', 1_000_000],
+] as const
+
+function durationText(us: number): string {
+  const [unit, size] = units.find(([, each]) => us % each === 0) ?? ['ms', 1_000]
+  return `${us / size}${unit}`
+}

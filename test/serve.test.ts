@@ -1,0 +1,130 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { startRedis } from './redis/server.ts'
+import { as, closeAll, serveUpstream } from './server/service.ts'
+import { buildLibrary } from './threads/crew.ts'
+
+beforeAll(buildLibrary, 60_000)
+
+const folders: string[] = []
+const children: ChildProcess[] = []
+afterEach(async () => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true })
+  await closeAll()
+})
+
+/** Runs the command as users do; `said` is all that it has printed. */
+function sluice(...words: string[]) {
+  const child = spawn(process.execPath, ['packages/server/bin/sluice.js', ...words])
+  children.push(child)
+  const run = { child, said: '', exit: once(child, 'exit').then(([code]) => code as number) }
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (data) => {
+      run.said += data
+    })
+  }
+  return run
+}
+
+/** Starts the service on a configuration; ports are chosen by the system. */
+async function serve(config: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
+  folders.push(folder)
+  const file = join(folder, 'sluice.yaml')
+  const write = (text: string) =>
+    writeFileSync(file, `listen: 127.0.0.1:0\napi: 127.0.0.1:0\nkey: header:x-user\n${text}`)
+  write(config)
+  const run = sluice('serve', '--config', file)
+  await expect.poll(() => run.said, { timeout: 10_000 }).toMatch(/^API +http/m)
+  const url = (name: string) => new RegExp(`^${name} +(\\S+)`, 'm').exec(run.said)?.[1] ?? ''
+  return { ...run, run, write, gateway: url('gateway'), api: url('API') }
+}
+
+const limitOf = async (url: string) =>
+  (await fetch(url, as('alice'))).headers.get('x-ratelimit-limit')
+
+describe('sluice serve', () => {
+  it('reads its file again on SIGHUP and when it changes, and not if it is wrong', async () => {
+    const { child, run, write, gateway } = await serve('tiers: { free: 5/1h }\n')
+    expect(await limitOf(gateway)).toBe('5')
+    write('tiers: { free: 6/1h }\n')
+    await expect.poll(() => limitOf(gateway), { timeout: 5_000 }).toBe('6')
+    write('tiers: { free: 7/1x }\n')
+    await expect.poll(() => run.said, { timeout: 5_000 }).toContain('was not taken over')
+    expect(await limitOf(gateway)).toBe('6')
+    write('tiers: { free: 100/1h }\n')
+    child.kill('SIGHUP')
+    await expect.poll(() => limitOf(gateway), { timeout: 5_000 }).toBe('100')
+    const { headers } = await fetch(gateway, as('bob'))
+    expect(headers.get('x-ratelimit-remaining')).toBe('99')
+  })
+
+  it('finishes what is under way on SIGTERM, and ends with 0', async () => {
+    const upstream = await serveUpstream(async (_request, response) => {
+      await sleep(300)
+      response.end('done')
+    })
+    const { child, exit, gateway } = await serve(
+      `tiers: { free: 5/1h }\nupstreams: { main: '${upstream.url}' }\n`,
+    )
+    const under = fetch(gateway, as('alice'))
+    await sleep(100)
+    child.kill('SIGTERM')
+    expect(await (await under).text()).toBe('done')
+    expect(await exit).toBe(0)
+  })
+
+  it('ends with 2 for a mistake, and with 1 if its port is taken', async () => {
+    const missing = sluice('serve', '--config', '/there/is/none.yaml')
+    expect(await missing.exit).toBe(2)
+    expect(missing.said).toContain('cannot read')
+    const { gateway } = await serve('tiers: { free: 5/1h }\n')
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
+    folders.push(folder)
+    const file = join(folder, 'a.json')
+    writeFileSync(file, JSON.stringify({ listen: new URL(gateway).host, tiers: { free: '5/1h' } }))
+    const second = sluice('serve', '--config', file)
+    expect(await second.exit).toBe(1)
+    expect(second.said).toContain('EADDRINUSE')
+  })
+
+  it('goes on when Redis is killed, and another goes on when one of two is', async () => {
+    const redis = await startRedis()
+    try {
+      const config = `tiers: { free: 5/1h }\nstore: redis://127.0.0.1:${redis.port}\nupstreams: { demo: echo }\n`
+      const [first, second] = [await serve(config), await serve(config)]
+      const ask = async (url: string, user: string) => (await fetch(url, as(user))).status
+      for (let i = 0; i < 3; i += 1) expect(await ask(first.gateway, 'alice')).toBe(200)
+      first.child.kill('SIGKILL')
+      const after: number[] = []
+      for (let i = 0; i < 4; i += 1) after.push(await ask(second.gateway, 'alice'))
+      expect(after).toEqual([200, 200, 429, 429])
+      await redis.kill()
+      // By default each decides by itself then, starting full.
+      const alone: number[] = []
+      for (let i = 0; i < 7; i += 1) alone.push(await ask(second.gateway, 'alice'))
+      expect(alone).toEqual([200, 200, 200, 200, 200, 429, 429])
+    } finally {
+      await redis.stop()
+    }
+  })
+})
+
+describe('sluice check', () => {
+  it('asks a service once, and tells by its exit code', async () => {
+    const { api } = await serve('tiers: { free: 1/1h }\n')
+    const first = sluice('check', 'alice', '--api', api)
+    expect(await first.exit).toBe(0)
+    expect(JSON.parse(first.said)).toMatchObject({ allowed: true, remaining: 0 })
+    const second = sluice('check', 'alice', '--api', api)
+    expect(await second.exit).toBe(1)
+    const wrong = sluice('check', 'alice', '--api', api, '--cost', 'many')
+    expect(await wrong.exit).toBe(2)
+  })
+})

@@ -1,0 +1,325 @@
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseRule } from 'sluice'
+import { afterEach, describe, expect, it } from 'vitest'
+import { useRedis } from './redis/fixture.ts'
+import { as, closeAll, json, serveUpstream, settingsOf, start } from './server/service.ts'
+
+afterEach(closeAll)
+
+/** Sends raw bytes, and gives the first line of each answer. */
+async function rawly(url: string, text: string): Promise<string[]> {
+  const { port } = new URL(url)
+  const socket = connect(Number(port), '127.0.0.1')
+  let said = ''
+  socket.on('data', (data) => {
+    said += data
+  })
+  socket.on('error', () => {})
+  socket.write(text)
+  await new Promise((resolve) => {
+    socket.once('close', resolve)
+    setTimeout(() => socket.destroy(), 300)
+  })
+  return said.match(/HTTP\/1\.1 \d+/g) ?? []
+}
+
+async function statuses(times: number, url: string, init?: RequestInit): Promise<number[]> {
+  const all: number[] = []
+  for (let i = 0; i < times; i += 1) all.push((await fetch(url, init)).status)
+  return all
+}
+
+describe('the gateway', () => {
+  it('passes requests and responses on as they are, and tells of the limits', async () => {
+    const upstream = await serveUpstream((request, response) => {
+      response.writeHead(201, { 'x-mine': 'yes', 'x-ratelimit-remaining': '9999' })
+      request.pipe(response)
+    })
+    const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
+    const body = 'x'.repeat(500_000)
+    const response = await fetch(`${gatewayUrl}/a?b=c`, as('alice', { method: 'POST', body }))
+    expect(response.status).toBe(201)
+    expect(await response.text()).toBe(body)
+    expect(response.headers.get('x-mine')).toBe('yes')
+    expect(response.headers.get('x-ratelimit-remaining')).toBe('4')
+    expect(upstream.asked[0].url).toBe('/a?b=c')
+  })
+
+  it('refuses before the upstream is asked, and each client by itself', async () => {
+    const upstream = await serveUpstream()
+    const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
+    const all = await Promise.all(Array.from({ length: 20 }, () => fetch(gatewayUrl, as('alice'))))
+    expect(all.filter(({ status }) => status === 200)).toHaveLength(5)
+    const refused = all.find(({ status }) => status === 429)!
+    expect(refused.headers.get('content-type')).toBe('application/problem+json')
+    expect(refused.headers.get('retry-after')).toBe('720')
+    expect(upstream.asked).toHaveLength(5)
+    expect((await fetch(gatewayUrl, as('bob'))).status).toBe(200)
+  })
+
+  it('believes about proxies what it is told to, and says who asked', async () => {
+    const upstream = await serveUpstream()
+    const direct = await start(settingsOf({}, undefined, upstream.url))
+    const made = { 'x-forwarded-for': '6.6.6.6', 'x-forwarded-host': 'evil', connection: 'close' }
+    await fetch(direct.gatewayUrl, { headers: made })
+    expect(upstream.asked[0].headers['x-forwarded-for']).toBe('127.0.0.1')
+    expect(upstream.asked[0].headers['x-forwarded-host']).toMatch(/^127\.0\.0\.1:/)
+    const behind = await start(settingsOf({ trustProxy: 1 }, undefined, upstream.url))
+    await fetch(behind.gatewayUrl, { headers: made })
+    expect(upstream.asked[1].headers['x-forwarded-for']).toBe('6.6.6.6, 127.0.0.1')
+  })
+
+  it('chooses routes, and their rules, costs and keys', async () => {
+    const { gatewayUrl } = await start(
+      settingsOf({ clients: { 'x-user:pat': 'pro' } }, [
+        { path: '/open/**', isOpen: true },
+        { path: '/search/*', methods: ['GET'], cost: 3 },
+        { path: '/own', rules: [parseRule('1/1h')], key: [{ from: 'route' }] },
+        { path: '/shadow', rules: [parseRule('1/1h')], shadow: true },
+        { path: '/**' },
+      ]),
+    )
+    expect(await statuses(9, `${gatewayUrl}/open/a`, as('a'))).toEqual(Array(9).fill(200))
+    expect(await statuses(2, `${gatewayUrl}/search/it`, as('a'))).toEqual([200, 429])
+    expect(await statuses(3, `${gatewayUrl}/else`, as('a'))).toEqual([200, 200, 429])
+    expect((await fetch(`${gatewayUrl}/own`, as('a'))).status).toBe(200)
+    expect((await fetch(`${gatewayUrl}/own`, as('b'))).status).toBe(429)
+    expect(await statuses(3, `${gatewayUrl}/shadow`, as('a'))).toEqual([200, 200, 200])
+    expect((await fetch(gatewayUrl, as('pat'))).headers.get('x-ratelimit-limit')).toBe('100')
+  })
+
+  it('is not fooled by other spellings of a path', async () => {
+    const { gatewayUrl } = await start(
+      settingsOf({}, [{ path: '/login', rules: [parseRule('1/1h')] }, { path: '/**' }]),
+    )
+    const ask = (path: string) =>
+      rawly(gatewayUrl, `GET ${path} HTTP/1.1\r\nHost: x\r\nx-user: a\r\nConnection: close\r\n\r\n`)
+    expect(await ask('/login')).toEqual(['HTTP/1.1 200'])
+    for (const path of ['/LOGIN', '//login', '/login/', '/l%6fgin', '/login?x=/y', '/%6Cogin//']) {
+      expect([path, ...(await ask(path))]).toEqual([path, 'HTTP/1.1 429'])
+    }
+    for (const path of [
+      ...['/x/../login', '/x/%2e%2e/login', '/./login', '/login%2f', '/x%5clogin', '/%'],
+      ...['/login%00', '/x/..;/login', '/%256cogin', '*', 'login', '/x/.%2e/login'],
+    ]) {
+      expect([path, ...(await ask(path))]).toEqual([path, 'HTTP/1.1 400'])
+    }
+  })
+
+  it('keeps out what could be read as two requests, and what is too large', async () => {
+    const upstream = await serveUpstream((request, response) => {
+      request.resume().once('end', () => response.end())
+    })
+    const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
+    const both = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n'
+    expect(await rawly(gatewayUrl, `${both}\r\n0\r\n\r\nGET /x HTTP/1.1\r\n\r\n`)).toEqual([
+      'HTTP/1.1 400',
+    ])
+    const large = new Blob(['x'.repeat(1_000_001)])
+    const known = await fetch(gatewayUrl, as('b', { method: 'POST', body: large }))
+    expect(known.status).toBe(413)
+    const stream = large.stream()
+    const unknown = await fetch(
+      gatewayUrl,
+      as('b', { method: 'POST', body: stream, duplex: 'half' } as RequestInit),
+    ).catch(() => undefined)
+    expect(unknown?.status ?? 413).toBe(413)
+    expect((await fetch(gatewayUrl, as('c'))).status).toBe(200)
+    const header = { 'x-large': 'x'.repeat(20_000) }
+    expect((await fetch(gatewayUrl, as('d', { headers: header }))).status).toBe(431)
+  })
+
+  it('says so when an upstream is not there, or too slow', async () => {
+    const gone = await start(settingsOf({}, undefined, 'http://127.0.0.1:1'))
+    expect((await fetch(gone.gatewayUrl)).status).toBe(502)
+    const stuck = await serveUpstream(() => {})
+    const upstream = { name: 'stuck', url: stuck.url, timeoutMs: 50 }
+    const slow = await start(settingsOf({}, [{ upstream }]))
+    expect((await fetch(slow.gatewayUrl)).status).toBe(504)
+  })
+})
+
+describe('the API', () => {
+  it('decides, one or many, and says what is wrong', async () => {
+    const { apiUrl } = await start(settingsOf({}, [{ name: 'own', rules: [parseRule('2/1h')] }]))
+    const check = async (body: unknown): Promise<Record<string, unknown>> => {
+      const response = await fetch(`${apiUrl}/v1/check`, json(body))
+      return { status: response.status, ...((await response.json()) as Record<string, unknown>) }
+    }
+    expect(await check({ key: 'alice', cost: 2 })).toMatchObject({ allowed: true, remaining: 3 })
+    expect(await check({ key: 'alice', route: 'own' })).toMatchObject({ remaining: 1 })
+    expect(await check({ key: 'alice', tier: 'pro' })).toMatchObject({ remaining: 97 })
+    expect(await check({ key: 'alice', tier: 'internal' })).toMatchObject({ remaining: null })
+    const many = await check({
+      checks: [{ key: 'bob', cost: 5 }, { key: 'bob', route: 'own' }, { key: 'bob' }],
+    })
+    expect((many.decisions as { allowed: boolean }[]).map(({ allowed }) => allowed)).toEqual([
+      true,
+      true,
+      false,
+    ])
+    for (const [body, status] of [
+      [{}, 400],
+      [{ key: '' }, 400],
+      [{ key: 'x'.repeat(2_000) }, 400],
+      [{ key: 'a', cost: -1 }, 400],
+      [{ key: 'a', cost: 1.5 }, 400],
+      [{ key: 'a', cost: 6 }, 422],
+      [{ key: 'a', tier: 'none' }, 400],
+      [{ key: 'a', route: 'none' }, 400],
+      [{ key: 'a', extra: 1 }, 400],
+      [{ checks: Array(1_001).fill({ key: 'a' }) }, 400],
+      [[], 400],
+      [null, 400],
+    ] as const) {
+      expect([body, await check(body)]).toMatchObject([body, { status, title: /./ }])
+    }
+    expect((await fetch(`${apiUrl}/v1/check`, { method: 'POST', body: 'x' })).status).toBe(415)
+    const poisoned = await fetch(`${apiUrl}/v1/check`, {
+      ...json({}),
+      body: '{"key":"a","__proto__":{"x":1}}',
+    })
+    expect(poisoned.status).toBe(400)
+  })
+
+  it('shows, resets and blocks keys, and changes tiers and rules at run time', async () => {
+    const { apiUrl, gatewayUrl, reload } = await start(settingsOf({}))
+    const get = async (path: string) => (await fetch(`${apiUrl}${path}`)).json()
+    const remaining = async () =>
+      (await fetch(gatewayUrl, as('alice'))).headers.get('x-ratelimit-remaining')
+    const key = '/v1/keys/x-user%3Aalice'
+    expect(await remaining()).toBe('4')
+    expect(await get(key)).toMatchObject({ tier: 'free', limits: { tiers: { remaining: 4 } } })
+    expect(await get('/v1/keys?filter=ali')).toMatchObject({ keys: [{ key: 'x-user:alice' }] })
+    expect(await get('/v1/keys?filter=nobody')).toEqual({ keys: [], next: null })
+    await fetch(`${apiUrl}${key}/block`, json({ duration: '1m' }))
+    expect((await fetch(gatewayUrl, as('alice'))).status).toBe(429)
+    expect(await get('/v1/top')).toMatchObject({ keys: [{ key: 'x-user:alice', count: 1 }] })
+    await fetch(`${apiUrl}${key}`, { method: 'DELETE' })
+    expect(await remaining()).toBe('4')
+    const client = '/v1/clients/x-user%3Aalice'
+    await fetch(`${apiUrl}${client}/tier`, json({ tier: 'pro' }, 'PUT'))
+    expect(await remaining()).toBe('98')
+    await reload()
+    expect(await remaining()).toBe('97')
+    await fetch(`${apiUrl}${client}/rules`, json({ rules: '50/1h' }, 'PUT'))
+    expect(await remaining()).toBe('46')
+    await fetch(`${apiUrl}${client}/rules`, { method: 'DELETE' })
+    expect(await remaining()).toBe('95')
+    const metrics = await (await fetch(`${apiUrl}/metrics`)).text()
+    expect(metrics).toMatch(/sluice_decisions_total\{[^}]*outcome="refused"[^}]*\} 1\n/)
+    expect(metrics).not.toContain('alice')
+  })
+
+  it('lets only those in who may', async () => {
+    const tokens = [
+      { token: 'a'.repeat(20), access: 'read' },
+      { token: 'b'.repeat(20), access: 'full' },
+    ] as const
+    const { apiUrl } = await start(settingsOf({ admin: { tokens } }))
+    const ask = async (path: string, method: string, token?: string) => {
+      const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {}
+      return (await fetch(`${apiUrl}${path}`, { method, headers })).status
+    }
+    expect(await ask('/healthz', 'GET')).toBe(200)
+    expect(await ask('/v1/keys', 'GET')).toBe(401)
+    expect(await ask('/v1/keys', 'GET', 'c'.repeat(20))).toBe(401)
+    expect(await ask('/v1/keys', 'GET', tokens[0].token)).toBe(200)
+    expect(await ask('/v1/keys', 'DELETE', tokens[0].token)).toBe(403)
+    expect(await ask('/v1/keys', 'DELETE', tokens[1].token)).toBe(200)
+    expect(await ask('/metrics', 'GET')).toBe(401)
+    const open = await start(settingsOf({}))
+    const rebound = 'GET /v1/keys HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n'
+    expect(await rawly(open.apiUrl, rebound)).toEqual(['HTTP/1.1 403'])
+  })
+
+  it('answers proxies that ask before they pass something on', async () => {
+    const { apiUrl } = await start(
+      settingsOf({}, [{ path: '/limited/**', key: [{ from: 'address' }] }]),
+    )
+    const ask = async (path: string, from: string, query = '') => {
+      const headers = { 'x-forwarded-uri': path, 'x-forwarded-for': from }
+      return fetch(`${apiUrl}/v1/auth${query}`, { headers })
+    }
+    const first = await ask('/limited/a', '203.0.113.1')
+    expect([first.status, first.headers.get('x-ratelimit-remaining')]).toEqual([200, '4'])
+    for (let i = 0; i < 4; i += 1) await ask('/limited/a', '203.0.113.1')
+    const refused = await ask('/limited/a', '203.0.113.1')
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '720'])
+    expect((await ask('/limited/a', '203.0.113.1', '?refuse=403')).status).toBe(403)
+    expect((await ask('/limited/a', '203.0.113.2')).status).toBe(200)
+    expect((await ask('/else', '203.0.113.1')).status).toBe(200)
+    expect((await ask('/x/../limited', '203.0.113.1')).status).toBe(400)
+  })
+})
+
+describe('the service', () => {
+  const redis = useRedis()
+
+  it('reads its configuration again under load: no request is dropped, no count forgotten', async () => {
+    const upstream = await serveUpstream()
+    const service = await start(settingsOf({}, undefined, upstream.url))
+    let isOver = false
+    const seen: number[] = []
+    const load = Array.from({ length: 8 }, async (_, i) => {
+      while (!isOver) seen.push((await fetch(service.gatewayUrl, as(`user-${i}`))).status)
+    })
+    for (let i = 0; i < 10; i += 1) {
+      const limit = 5 + (i % 2)
+      service.next = () =>
+        settingsOf(
+          { tiers: { free: [parseRule(`${limit}/1h`)], [`tier-${i}`]: [parseRule('9/1d gcra')] } },
+          undefined,
+          upstream.url,
+        )
+      await service.reload()
+      await sleep(20)
+    }
+    isOver = true
+    await Promise.all(load)
+    expect(seen.filter((status) => status !== 200 && status !== 429)).toEqual([])
+    // Six at most: what was used has been carried over each time.
+    expect(upstream.asked.length).toBe(8 * 6)
+  })
+
+  it('changes nothing when the configuration is bad', async () => {
+    const service = await start(settingsOf({}))
+    await fetch(service.gatewayUrl, as('alice'))
+    service.next = () => {
+      throw new Error('bad')
+    }
+    await expect(service.reload()).rejects.toThrow('bad')
+    const { headers } = await fetch(service.gatewayUrl, as('alice'))
+    expect(headers.get('x-ratelimit-remaining')).toBe('3')
+  })
+
+  it('shares limits with another one over Redis, and goes on without', async () => {
+    const store = {
+      ...settingsOf({}).store,
+      kind: 'redis' as const,
+      urls: [`redis://127.0.0.1:${redis.server.port}`],
+      prefix: 'service',
+    }
+    const two = [await start(settingsOf({ store })), await start(settingsOf({ store }))]
+    const all = await Promise.all(
+      Array.from({ length: 40 }, (_, i) => fetch(two[i % 2].gatewayUrl, as('alice'))),
+    )
+    expect(all.filter(({ status }) => status === 200)).toHaveLength(5)
+    expect(all.filter(({ status }) => status === 429)).toHaveLength(35)
+  })
+
+  it('lets what is under way finish when it is told to stop', async () => {
+    const upstream = await serveUpstream(async (_request, response) => {
+      await sleep(200)
+      response.end('done')
+    })
+    const service = await start(settingsOf({}, undefined, upstream.url))
+    const under = fetch(service.gatewayUrl, as('alice'))
+    await sleep(50)
+    const closed = service.close()
+    expect(await (await under).text()).toBe('done')
+    await closed
+    await expect(fetch(service.gatewayUrl)).rejects.toThrow()
+  })
+})
