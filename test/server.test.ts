@@ -96,12 +96,20 @@ describe('the gateway', () => {
     const ask = (path: string) =>
       rawly(gatewayUrl, `GET ${path} HTTP/1.1\r\nHost: x\r\nx-user: a\r\nConnection: close\r\n\r\n`)
     expect(await ask('/login')).toEqual(['HTTP/1.1 200'])
-    for (const path of ['/LOGIN', '//login', '/login/', '/l%6fgin', '/login?x=/y', '/%6Cogin//']) {
+    for (const path of [
+      '/LOGIN',
+      '//login',
+      '/login/',
+      '/l%6fgin',
+      '/login?x=/y',
+      '/%6Cogin//',
+      '/login;x=1',
+    ]) {
       expect([path, ...(await ask(path))]).toEqual([path, 'HTTP/1.1 429'])
     }
     for (const path of [
       ...['/x/../login', '/x/%2e%2e/login', '/./login', '/login%2f', '/x%5clogin', '/%'],
-      ...['/login%00', '/x/..;/login', '/%256cogin', '*', 'login', '/x/.%2e/login'],
+      ...['/login%00', '/x/..;/login', '/log\u00efn', '/%256cogin', '*', 'login', '/x/.%2e/login'],
     ]) {
       expect([path, ...(await ask(path))]).toEqual([path, 'HTTP/1.1 400'])
     }
@@ -251,6 +259,9 @@ describe('the API', () => {
     expect((await ask('/limited/a', '203.0.113.2')).status).toBe(200)
     expect((await ask('/else', '203.0.113.1')).status).toBe(200)
     expect((await ask('/x/../limited', '203.0.113.1')).status).toBe(400)
+    const contradicting = { 'x-forwarded-uri': '/else', 'x-original-uri': '/limited/a' }
+    expect((await fetch(`${apiUrl}/v1/auth`, { headers: contradicting })).status).toBe(400)
+    expect((await ask('/limited/a', '203.0.113.1', '?x=1&refuse=403')).status).toBe(403)
   })
 })
 

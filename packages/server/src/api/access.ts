@@ -1,15 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { BlockList, isIPv6 } from 'node:net'
 import type { Problem } from '../problem.ts'
 import type { AdminSettings } from '../settings.ts'
 
 /** Access is what a caller may do: ask for decisions, look, or change everything. */
 export type Access = 'check' | 'read' | 'full'
-
-const loopback = new BlockList()
-loopback.addSubnet('127.0.0.0', 8)
-loopback.addAddress('::1', 'ipv6')
 
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
@@ -24,7 +19,9 @@ export function createAccess(): (
   admin: AdminSettings,
 ) => Problem | undefined {
   return (request, wanted, { tokens }) => {
-    const given = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
+    const isNear = isLocal(request)
+    if (isNear && (wanted === 'check' || tokens.length === 0)) return undefined
+    const given = tokenOf(request)
     if (given !== undefined && tokens.length > 0) {
       const hash = digest(given)
       // All are compared, so that time does not tell which one was nearly right.
@@ -33,18 +30,23 @@ export function createAccess(): (
       const isEnough = wanted !== 'full' || known.some(({ access }) => access === 'full')
       return isEnough ? undefined : forbidden('The token may look, and change nothing.')
     }
-    const isNear = isLocal(request)
-    if (isNear && (wanted === 'check' || tokens.length === 0)) return undefined
-    if (tokens.length > 0) return unauthorized('Send a token: Authorization: Bearer TOKEN.')
+    if (tokens.length > 0)
+      return unauthorized('Send a token, as Authorization: Bearer TOKEN or X-Sluice-Token: TOKEN.')
     return forbidden('Without a configured token this answers only to the machine itself.')
   }
 }
 
+/** A proxy that asks passes its client's Authorization on, so there is a field for ours alone. */
+function tokenOf({ headers }: IncomingMessage): string | undefined {
+  const own = headers['x-sluice-token']
+  if (typeof own === 'string') return own
+  return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
+}
+
 /** A page that has its name point at this machine has that name in Host. */
 function isLocal({ socket, headers }: IncomingMessage): boolean {
-  const address = (socket.remoteAddress ?? '').replace(/^::ffff:/, '')
-  const family = isIPv6(address) ? 'ipv6' : 'ipv4'
-  if (address === '' || !loopback.check(address, family)) return false
+  const address = socket.remoteAddress ?? ''
+  if (!/^(127\.|::ffff:127\.|::1$)/.test(address)) return false
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i.test(headers.host ?? '')
 }
 

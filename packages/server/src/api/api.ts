@@ -40,7 +40,7 @@ export interface ApiDecision {
 /** Guard makes a hook that lets only those through who may. */
 export type Guard = (
   wanted: Access,
-) => (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | undefined>
+) => (request: FastifyRequest, reply: FastifyReply, next: () => void) => void
 
 /** createApi is the decision API, the admin API, health and metrics. */
 export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
@@ -57,9 +57,10 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
   // Web pages can send text anywhere without asking; JSON they cannot.
   app.removeContentTypeParser('text/plain')
   const access = createAccess()
-  const guard: Guard = (wanted) => async (request, reply) => {
+  const guard: Guard = (wanted) => (request, reply, next) => {
     const problem = access(request.raw, wanted, current().admin)
-    return problem && send(reply, problem)
+    if (problem) send(reply, problem)
+    else next()
   }
 
   app.get('/healthz', () => ({ status: 'ok' }))

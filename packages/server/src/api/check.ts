@@ -16,7 +16,10 @@ const check = z.strictObject({
 type Check = z.infer<typeof check>
 const batch = z.strictObject({ checks: z.array(check).max(MOST_CHECKS) })
 
-/** addCheck adds `POST /v1/check`: one decision, or up to 1,000 in order. */
+/**
+ * addCheck adds `POST /v1/check`: one decision, or up to 1,000 in order. JSON has no infinity: where
+ * there is no limit, it is null.
+ */
 export function addCheck(app: FastifyInstance, guard: Guard, options: ApiOptions): void {
   app.post('/v1/check', { onRequest: guard('check') }, async (request, reply) => {
     const { limits } = options.current()
@@ -30,7 +33,7 @@ export function addCheck(app: FastifyInstance, guard: Guard, options: ApiOptions
     const decision = await limiterOf(limits, asked).check(asked.key, asked.cost ?? 1, callOf(asked))
     const seconds = (performance.now() - startMs) / 1_000
     options.onDecision({ route: asked.route ?? '', key: asked.key, decision, seconds })
-    return reply.send(answerOf(decision))
+    return reply.send(decision)
   })
 }
 
@@ -43,7 +46,7 @@ async function decideAll(limits: Limits, checks: readonly Check[], { onDecision 
     if (group) group.push(i)
     else groups.set(limiter, [i])
   }
-  const answers: unknown[] = []
+  const answers: Decision[] = []
   for (const [limiter, places] of groups) {
     const requests = places.map((i) => {
       const { key, cost = 1 } = checks[i]
@@ -52,7 +55,7 @@ async function decideAll(limits: Limits, checks: readonly Check[], { onDecision 
     const decisions = await limiter.checkMany(requests)
     for (const [j, i] of places.entries()) {
       onDecision({ route: checks[i].route ?? '', key: checks[i].key, decision: decisions[j] })
-      answers[i] = answerOf(decisions[j])
+      answers[i] = decisions[j]
     }
   }
   return answers
@@ -74,11 +77,6 @@ function limiterOf(limits: Limits, { route, tier }: Check): AnyLimiter {
 function callOf({ route, tier }: Check): { tier: string } | undefined {
   if (route !== undefined) return { tier: OWN }
   return tier === undefined ? undefined : { tier }
-}
-
-/** JSON has no infinity: no limit is null. */
-function answerOf(decision: Decision) {
-  return JSON.parse(JSON.stringify(decision)) as Decision
 }
 
 /** read checks the body of a request, and says all that is wrong with it. */

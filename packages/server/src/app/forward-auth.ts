@@ -16,14 +16,18 @@ export function addForwardAuth(
   find: (asked: Asked) => Route | undefined,
 ): void {
   app.all('/v1/auth', { onRequest: guard('check') }, (request, reply) => {
-    const first = (...names: string[]) => names.map((name) => headerOf(request, name)).find(Boolean)
-    const url = first('x-forwarded-uri', 'x-original-uri', 'x-original-url')
-    const path = url === undefined ? undefined : plainPath(url)
-    if (path === undefined) return reply.code(refusedWith(request.raw.url) ?? 400).send()
+    const urls = said(request, 'x-forwarded-uri', 'x-original-uri', 'x-original-url')
+    const methods = said(request, 'x-forwarded-method', 'x-original-method')
+    const hosts = said(request, 'x-forwarded-host', 'x-original-host')
+    const path = urls.length === 1 ? plainPath(urls[0]) : undefined
+    // A proxy writes one of the names; who contradicts it under another is its client.
+    if (path === undefined || methods.length > 1 || hosts.length > 1) {
+      return reply.code(refusedWith(request.raw.url) ?? 400).send()
+    }
     const route = find({
-      method: first('x-forwarded-method', 'x-original-method') ?? 'GET',
+      method: methods[0] ?? 'GET',
       path,
-      host: first('x-forwarded-host', 'x-original-host'),
+      host: hosts[0],
       header: (name) => headerOf(request, name),
     })
     if (!route?.limit) return reply.code(200).send()
@@ -34,9 +38,15 @@ export function addForwardAuth(
   })
 }
 
+/** What is said under any of these names, each thing once. */
+function said(request: FastifyRequest, ...names: string[]): string[] {
+  const values = names.map((name) => headerOf(request, name))
+  return [...new Set(values.filter((value) => value !== undefined && value !== ''))] as string[]
+}
+
 /** refusedWith is the status that a proxy wants refusals to have, if it wants another than ours. */
 export function refusedWith(url: string | undefined): number | undefined {
-  return url?.endsWith('?refuse=403') ? 403 : undefined
+  return /[?&]refuse=403(&|$)/.test(url ?? '') ? 403 : undefined
 }
 
 function headerOf({ raw: { headers } }: FastifyRequest, name: string): string | undefined {

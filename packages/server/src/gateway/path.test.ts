@@ -12,6 +12,8 @@ describe('plainPath', () => {
     ['/a.b/..c/.d', '/a.b/..c/.d'],
     ['/caf%C3%A9', '/café'],
     ['/100%25', '/100%'],
+    ['/a;x=1/b;y', '/a/b'],
+    ['/a%3Bx/b', '/a/b'],
   ])('of %s is %s', (url, path) => expect(plainPath(url)).toBe(path))
 
   it.each([
@@ -27,6 +29,8 @@ describe('plainPath', () => {
       '/a%0d%0ab',
       '/%252e',
       '/a/..;x/b',
+      '/caf\u00e9',
+      '/a b',
     ],
   ])('there is none of %s', (url) => expect(plainPath(url)).toBeUndefined())
 })

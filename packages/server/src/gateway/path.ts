@@ -1,12 +1,14 @@
 /**
  * plainPath is the path of a request as routes are matched against it: decoded, in lower case, with
- * single slashes. Undefined for a path that upstreams may take for another one: with dot segments,
+ * single slashes and without parameters of segments. Undefined for a path that upstreams may take for another one: with dot segments,
  * encoded slashes, backslashes or control characters, or that cannot be decoded.
  */
 export function plainPath(url: string): string | undefined {
   if (!url.startsWith('/')) return undefined
   const end = url.search(/[?#]/)
   const raw = end === -1 ? url : url.slice(0, end)
+  // Bytes outside ASCII belong encoded; raw ones are read one way here and another way there.
+  if (/[^\x21-\x7e]/.test(raw)) return undefined
   let path = raw
   if (raw.includes('%')) {
     if (/%2f|%5c/i.test(raw)) return undefined
@@ -18,6 +20,8 @@ export function plainPath(url: string): string | undefined {
     // Decoded twice by somebody it would be another path.
     if (/%[0-9a-f]{2}/i.test(path)) return undefined
   }
+  // A semicolon begins parameters of a segment, which some servers cut off before they look.
+  path = path.replace(/;[^/]*/g, '')
   if (isUnclear(path)) return undefined
   return path.replace(/\/{2,}/g, '/').toLowerCase()
 }
@@ -27,6 +31,5 @@ function isUnclear(path: string): boolean {
     const code = path.charCodeAt(i)
     if (code < 32 || code === 127 || code === 92) return true
   }
-  // A semicolon begins parameters of a segment, which some servers cut off before they look.
-  return /(^|\/)\.{1,2}(;[^/]*)?(\/|$)/.test(path)
+  return /(^|\/)\.{1,2}(\/|$)/.test(path)
 }

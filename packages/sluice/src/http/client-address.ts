@@ -24,6 +24,8 @@ export interface Found {
   readonly address: Address | undefined
   /** Whether the address is a proxy's, which spoke for somebody whom it did not name. */
   readonly isVague: boolean
+  /** Who it may be all the same. */
+  readonly others?: readonly Address[]
 }
 
 /**
@@ -45,7 +47,9 @@ export function clientAddress(source: AddressSource, trust: Trust): Found {
   const byForwarded = walk(peer, trust, splitFromEnd(tail(forwarded), ',').map(forOf))
   if (!byList) return byForwarded
   const isSame = String(byList.address) === String(byForwarded.address)
-  return isSame ? byList : { address: peer, isVague: true }
+  if (isSame) return byList
+  const others = [byList.address, byForwarded.address].filter((each) => each !== undefined)
+  return { address: peer, isVague: true, others }
 }
 
 /** Goes back through what proxies have written down, the last one written at the end. */

@@ -36,6 +36,17 @@ describe('the guard', () => {
     expect((await guard.enter({}, vague)).refusal?.status).toBe(429)
   })
 
+  it('refuses an unwanted address also where another header names a different one', async () => {
+    const guard = createGuard<object, object>({ rules: ten, trustProxy: 1, denyList: ['6.6.6.6'] })
+    for (const [list, forwarded] of [
+      ['6.6.6.6', 'for=9.9.9.9'],
+      ['9.9.9.9', 'for=6.6.6.6'],
+    ]) {
+      const header = (name: string) => (name === 'forwarded' ? forwarded : list)
+      expect((await guard.enter({}, { ...incoming, header })).refusal?.status).toBe(403)
+    }
+  })
+
   it.each([-5, 1.5, Number.NaN, null, '3', {}])('reports a final cost of %s', async (final) => {
     const onError = vi.fn()
     const limiter = createLimiter(ten)

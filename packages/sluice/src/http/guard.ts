@@ -69,9 +69,10 @@ export function createGuard<Request, Response>(
   function enter(request: Request, incoming: Incoming): Entrance | Promise<Entrance> {
     let isAllowed = false
     if (allowed || denied) {
-      const { address, isVague } = found(incoming)
-      if (address && denied?.has(address)) {
-        return refuse(request, addressText(address, ipv6Bits), undefined, forbidden, [])
+      const { address, isVague, others = [] } = found(incoming)
+      const unwanted = denied && [address, ...others].find((each) => each && denied.has(each))
+      if (unwanted) {
+        return refuse(request, addressText(unwanted, ipv6Bits), undefined, forbidden, [])
       }
       isAllowed = address !== undefined && !isVague && allowed?.has(address) === true
     }

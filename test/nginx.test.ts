@@ -1,0 +1,283 @@
+import { readFileSync } from 'node:fs'
+import { type IncomingHttpHeaders, request } from 'node:http'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { RouteSettings, Settings } from '../packages/server/src/settings.ts'
+import { type Nginx, startNginx } from './server/nginx.ts'
+import { closeAll, serveUpstream, settingsOf, start } from './server/service.ts'
+
+/** What the document shows: the configuration, and what lets requests pass when nobody answers. */
+const [shown, failOpen] = [
+  ...readFileSync('docs/forward-auth.md', 'utf8').matchAll(/^```nginx\n(.*?)^```$/gms),
+].map(([, text]) => text)
+
+const stops: (() => Promise<void>)[] = []
+
+afterEach(async () => {
+  for (const stop of stops.splice(0)) await stop()
+  await closeAll()
+})
+
+interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+interface Ask {
+  /** Where the client is. */
+  readonly from?: string
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  readonly body?: string
+}
+
+/** Sends a path exactly as it is. */
+function ask(
+  { port }: Nginx,
+  path: string,
+  { from = '127.0.0.2', body, ...more }: Ask = {},
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port, path, localAddress: from, agent: false, ...more }
+    const asked = request(options, async (response) => {
+      let body = ''
+      for await (const text of response.setEncoding('utf8')) body += text
+      resolve({ status: response.statusCode!, headers: response.headers, body })
+    })
+    asked.once('error', reject).end(body)
+  })
+}
+
+/** Replaces an address of the document, which must be there. */
+function swap(text: string, from: string, to: string): string {
+  if (text.split(from).length !== 2) throw new Error(`the document must have "${from}" once`)
+  return text.replace(from, to)
+}
+
+const token = 'a'.repeat(20)
+const tokens = [{ token, access: 'read' as const }]
+const routes: Partial<RouteSettings>[] = [{ path: '/limited/**', key: [{ from: 'address' }] }]
+
+/** What differs from the document and from the usual settings. */
+interface Setup {
+  readonly settings?: Partial<Settings>
+  readonly routes?: Partial<RouteSettings>[]
+  /** What to ask in place of the service. */
+  readonly apiUrl?: string
+  readonly edit?: (text: string) => string
+}
+
+/** The service, an upstream, and nginx as the document has it. */
+async function startAll(setup: Setup = {}) {
+  const upstream = await serveUpstream((request, response) => {
+    response.statusCode = request.url === '/limited/broken' ? 403 : 200
+    request.pipe(response)
+  })
+  const service = await start(settingsOf(setup.settings ?? {}, setup.routes ?? routes))
+  const nginx = await startNginx((port) => {
+    let text = swap(shown, '127.0.0.1:8081', new URL(setup.apiUrl ?? service.apiUrl).host)
+    text = swap(text, '127.0.0.1:3000', new URL(upstream.url).host)
+    text = swap(text, 'listen 80;', `listen 127.0.0.1:${port};`)
+    return setup.edit ? setup.edit(text) : text
+  })
+  stops.push(() => nginx.stop())
+  return { nginx, service, upstream }
+}
+
+async function statuses(paths: readonly string[], nginx: Nginx, asked?: Ask): Promise<string[]> {
+  const all: string[] = []
+  for (const path of paths) all.push(`${path} ${(await ask(nginx, path, asked)).status}`)
+  return all
+}
+
+async function useUp(nginx: Nginx, asked?: Ask): Promise<void> {
+  for (let i = 0; i < 5; i += 1) await ask(nginx, '/limited/a', asked)
+}
+
+describe('nginx, as the document sets it up', () => {
+  it('lets exactly so many of a burst pass as the limit says', async () => {
+    const { nginx, upstream } = await startAll()
+    const all = await Promise.all(Array.from({ length: 60 }, () => ask(nginx, '/limited/a')))
+    const count = (wanted: number) => all.filter(({ status }) => status === wanted).length
+    expect([count(200), count(429)]).toEqual([5, 55])
+    expect(upstream.asked).toHaveLength(5)
+  })
+
+  it('tells admitted clients what is left', async () => {
+    const { nginx } = await startAll()
+    const { status, headers, body } = await ask(nginx, '/limited/a', { method: 'POST', body: 'hi' })
+    expect([status, body]).toEqual([200, 'hi'])
+    expect(headers).toMatchObject({
+      'x-ratelimit-limit': '5',
+      'x-ratelimit-remaining': '4',
+      'x-ratelimit-reset': expect.stringMatching(/^\d+$/),
+      ratelimit: expect.stringMatching(/;r=4;t=\d+/),
+      'ratelimit-policy': expect.stringContaining(';q=5;w=3600'),
+    })
+    expect(headers).not.toHaveProperty('retry-after')
+  })
+
+  it('tells refused clients when to come back', async () => {
+    const { nginx } = await startAll()
+    await useUp(nginx)
+    const { status, headers, body } = await ask(nginx, '/limited/a', { method: 'POST', body: 'hi' })
+    expect(status).toBe(429)
+    expect(headers).toMatchObject({
+      'content-type': 'application/problem+json',
+      'retry-after': '720',
+      'x-ratelimit-limit': '5',
+      'x-ratelimit-remaining': '0',
+      'x-ratelimit-reset': expect.stringMatching(/^\d+$/),
+      ratelimit: expect.stringMatching(/;r=0;t=\d+/),
+      'ratelimit-policy': expect.stringContaining(';q=5;w=3600'),
+    })
+    expect(JSON.parse(body)).toEqual({
+      type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+      title: 'Quota Exceeded',
+      status: 429,
+      detail: 'Too many requests. Try again in 720 seconds.',
+    })
+  })
+
+  it('passes on what has no limit, and a 403 of the upstream', async () => {
+    const { nginx } = await startAll()
+    const paths = ['/limited/broken', ...Array<string>(7).fill('/free')]
+    expect(await statuses(paths, nginx)).toEqual([
+      '/limited/broken 403',
+      ...Array(7).fill('/free 200'),
+    ])
+  })
+
+  it('tells clients apart by their addresses', async () => {
+    const { nginx } = await startAll()
+    await useUp(nginx, { from: '127.0.0.2' })
+    expect((await ask(nginx, '/limited/a', { from: '127.0.0.2' })).status).toBe(429)
+    const other = await ask(nginx, '/limited/a', { from: '127.0.0.3' })
+    expect([other.status, other.headers['x-ratelimit-remaining']]).toEqual([200, '4'])
+  })
+
+  it('tells clients apart by a header that it passes on', async () => {
+    const { nginx } = await startAll({ routes: [{ key: [{ from: 'header', name: 'x-api-key' }] }] })
+    await useUp(nginx, { headers: { 'x-api-key': 'one' } })
+    const by = async (key: string) =>
+      (await ask(nginx, '/limited/a', { headers: { 'x-api-key': key } })).status
+    expect([await by('one'), await by('two')]).toEqual([429, 200])
+  })
+
+  it.each<Record<string, string>>([
+    { 'x-forwarded-for': '203.0.113.7' },
+    { forwarded: 'for=203.0.113.7' },
+    { 'x-real-ip': '203.0.113.7' },
+    { 'x-forwarded-uri': '/free' },
+    { 'x-original-uri': '/free' },
+    { 'x-original-url': '/free', 'x-rewrite-url': '/free' },
+    { 'x-forwarded-host': 'other.example', 'x-original-host': 'other.example' },
+    { 'x-forwarded-method': 'DELETE', 'x-original-method': 'DELETE' },
+    { host: 'other.example' },
+    { connection: 'x-forwarded-for, x-forwarded-uri' },
+    { authorization: 'Bearer made-up' },
+    { origin: 'http://a.example', 'access-control-request-method': 'PUT' },
+  ])('believes no client that sends %o', async (headers) => {
+    const { nginx } = await startAll({ settings: { admin: { tokens } } })
+    const free = await ask(nginx, '/limited/a', { headers })
+    expect([free.status, free.headers['x-ratelimit-remaining']]).toEqual([200, '4'])
+    await useUp(nginx)
+    expect((await ask(nginx, '/limited/a', { headers })).status).toBe(429)
+    const preflight = await ask(nginx, '/limited/a', { headers, method: 'OPTIONS' })
+    expect(preflight.status).toBe(429)
+  })
+
+  it('keeps addresses of the deny list out, whatever they send', async () => {
+    const { nginx, upstream } = await startAll({ settings: { denyList: ['127.0.0.2'] } })
+    const headers = { forwarded: 'for=203.0.113.7', 'x-forwarded-for': '203.0.113.7' }
+    expect((await ask(nginx, '/limited/a')).status).toBe(403)
+    expect((await ask(nginx, '/limited/a', { headers })).status).toBe(403)
+    expect(upstream.asked).toHaveLength(0)
+    expect((await ask(nginx, '/limited/a', { from: '127.0.0.3' })).status).toBe(200)
+  })
+
+  it('is not fooled by other spellings of a path', async () => {
+    const { nginx, upstream } = await startAll()
+    await useUp(nginx)
+    const plain = ['//limited', '/limited//a', '/LIMITED/a', '/l%69mited', '/limited/?x=/../free']
+    expect(await statuses(plain, nginx)).toEqual(plain.map((path) => `${path} 429`))
+    const unclear = [
+      ...['/limited/../x', '/x/../limited/a', '/./limited', '/x/%2e%2e/limited/a', '/limited%2fa'],
+      ...['/%256cimited', '/x%5c..%5climited', '/x/..;/limited/a'],
+    ]
+    expect(await statuses(unclear, nginx)).toEqual(unclear.map((path) => `${path} 403`))
+    expect(upstream.asked).toHaveLength(5)
+  })
+
+  it('is not fooled by a whole address as path, nor asked by clients itself', async () => {
+    const { nginx, upstream } = await startAll()
+    await useUp(nginx)
+    const whole = (path: string) => `http://other.example${path}`
+    expect((await ask(nginx, whole('/limited/a'))).status).toBe(429)
+    expect((await ask(nginx, '/sluice-auth')).status).toBe(404)
+    expect((await ask(nginx, '/sluice-auth?refuse=403')).status).toBe(404)
+    expect(upstream.asked).toHaveLength(5)
+  })
+
+  it('needs a token where the service takes it for a stranger', async () => {
+    const settings = { admin: { tokens } }
+    const named = (text: string) => swap(text, 'Host localhost;', 'Host sluice.internal;')
+    const without = await startAll({ settings, edit: named })
+    expect((await ask(without.nginx, '/limited/a')).status).toBe(401)
+    const none = await startAll({ edit: named })
+    expect((await ask(none.nginx, '/limited/a')).status).toBe(403)
+    const line = `proxy_set_header Authorization "Bearer ${token}";`
+    const edit = (text: string) => swap(named(text), '    internal;', `${line} internal;`)
+    const { nginx } = await startAll({ settings, edit })
+    expect((await ask(nginx, '/limited/a')).status).toBe(200)
+  })
+
+  it('answers with 500 when the service is down, and asks again when it is back', async () => {
+    const { nginx, service, upstream } = await startAll()
+    await service.close()
+    expect((await ask(nginx, '/limited/a')).status).toBe(500)
+    expect((await ask(nginx, '/free')).status).toBe(500)
+    expect(upstream.asked).toHaveLength(0)
+    const { hostname, port } = new URL(service.apiUrl)
+    await start(settingsOf({ api: { host: hostname, port: Number(port) } }, routes))
+    // A server that failed is left alone for ten seconds only if there is another.
+    expect((await ask(nginx, '/limited/a')).status).toBe(200)
+  })
+})
+
+/** The other snippet goes into the server block. */
+const opened = (text: string) => swap(text, '  error_page 403', `${failOpen}  error_page 403`)
+
+describe('nginx that lets requests pass when nobody answers', () => {
+  it('limits as long as the service is there', async () => {
+    const { nginx } = await startAll({ edit: opened })
+    await useUp(nginx)
+    expect((await ask(nginx, '/limited/a')).status).toBe(429)
+  })
+
+  it('passes requests on, with their bodies, when it is down', async () => {
+    const { nginx, service, upstream } = await startAll({ edit: opened })
+    await useUp(nginx)
+    await service.close()
+    const { status, body } = await ask(nginx, '/limited/a', { method: 'POST', body: 'hi' })
+    expect([status, body]).toEqual([200, 'hi'])
+    expect(upstream.asked.at(-1)).toMatchObject({ method: 'POST', url: '/limited/a' })
+  })
+
+  it('passes requests on when it is too slow', async () => {
+    const { url: apiUrl } = await serveUpstream(() => {})
+    const edit = (text: string) => swap(opened(text), 'read_timeout 5s', 'read_timeout 100ms')
+    const { nginx } = await startAll({ apiUrl, edit })
+    expect((await ask(nginx, '/limited/a')).status).toBe(200)
+  })
+
+  it('lets nobody pass who makes a question that cannot be answered', async () => {
+    const { nginx, upstream } = await startAll({ edit: opened })
+    await useUp(nginx)
+    // Each is as large as nginx allows; together they are more than the service reads.
+    const headers = { 'x-api-key': 'k'.repeat(8_150) }
+    const large = await ask(nginx, `/limited/${'a'.repeat(8_150)}`, { headers })
+    expect(large.status).toBe(500)
+    expect(upstream.asked).toHaveLength(5)
+  })
+})
