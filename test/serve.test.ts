@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { startRedis } from './redis/server.ts'
-import { as, closeAll, serveUpstream } from './server/service.ts'
+import { as, closeAll, json, serveUpstream } from './server/service.ts'
 import { buildLibrary } from './threads/crew.ts'
 
 beforeAll(buildLibrary, 60_000)
@@ -63,6 +63,25 @@ describe('sluice serve', () => {
     await expect.poll(() => limitOf(gateway), { timeout: 5_000 }).toBe('100')
     const { headers } = await fetch(gateway, as('bob'))
     expect(headers.get('x-ratelimit-remaining')).toBe('99')
+  })
+
+  it('remembers over a restart which tier an operator gave to a client', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
+    folders.push(folder)
+    const config = `tiers: { free: 5/1h, pro: 50/1h }\nassignments: ${join(folder, 'deep/a.json')}\n`
+    const first = await serve(config)
+    const path = '/v1/clients/x-user%3Aalice'
+    await fetch(`${first.api}${path}/tier`, json({ tier: 'pro' }, 'PUT'))
+    await fetch(`${first.api}/v1/clients/x-user%3Abob/rules`, json({ rules: ['7/1h'] }, 'PUT'))
+    first.child.kill('SIGKILL')
+    const { gateway } = await serve(config)
+    expect(await limitOf(gateway)).toBe('50')
+    expect((await fetch(gateway, as('bob'))).headers.get('x-ratelimit-limit')).toBe('7')
+    writeFileSync(join(folder, 'deep/a.json'), '{ "tiers": 3 }')
+    writeFileSync(join(folder, 'c.yaml'), config)
+    const third = sluice('serve', '--config', join(folder, 'c.yaml'))
+    expect(await third.exit).toBe(2)
+    expect(third.said).toContain('is not a file of assignments')
   })
 
   it('finishes what is under way on SIGTERM, and ends with 0', async () => {

@@ -31,6 +31,7 @@ export function settingsOf(
     defaultTier: 'free',
     clients: {},
     overrides: {},
+    assignments: '',
     routes: routes.map((route, i) => ({
       name: `route-${i}`,
       methods: [],

@@ -5,7 +5,7 @@ import {
   createPolicy,
   type Limiter,
   type Policy,
-  type Rule,
+  parseRule,
   type Store,
 } from 'sluice'
 import type { Settings } from './settings.ts'
@@ -34,7 +34,10 @@ export interface StoreEvents {
 /** Changes are tiers and rules that operators gave to clients at run time. */
 export interface Changes {
   readonly tiers: Map<string, string>
-  readonly rules: Map<string, readonly Rule[]>
+  /** As texts for `parseRule`. */
+  readonly rules: Map<string, readonly string[]>
+  /** Writes them down, where they are to outlive the process. */
+  save(): Promise<void>
 }
 
 /** OWN is the only tier of a route's own rules. */
@@ -68,7 +71,12 @@ export function createLimits(
   for (const [key, tier] of changes.tiers) {
     if (Object.hasOwn(tiers, tier)) policy.setTier(key, tier)
   }
-  for (const [key, rules] of changes.rules) policy.setOverride(key, rules)
+  for (const [key, texts] of changes.rules) {
+    policy.setOverride(
+      key,
+      texts.map((text) => parseRule(text)),
+    )
+  }
   const routes = new Map<string, AnyLimiter>()
   for (const { name, rules } of settings.routes) {
     if (!rules) continue

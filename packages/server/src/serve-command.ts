@@ -90,6 +90,6 @@ This is a demonstration: everything goes to a built-in echo. Try
 and for your own: sluice serve --config sluice.yaml
 `
   return `gateway  ${gateway}
-API      ${api}   /v1/check, /v1/keys, /v1/top, /v1/auth, /metrics, /healthz, /readyz
+API      ${api}   /v1/check, /v1/keys, /v1/top, /v1/auth, /v1/openapi.json, /metrics
 ${file === undefined ? demonstration : ''}`
 }

@@ -15,6 +15,8 @@ export interface Settings {
   readonly clients: Readonly<Record<string, string>>
   /** Key of a client → rules in place of its tier's. */
   readonly overrides: Readonly<Record<string, readonly Rule[]>>
+  /** The file of tiers and rules that were given to clients at run time; empty for none. */
+  readonly assignments: string
   /** The first that matches a request counts. */
   readonly routes: readonly RouteSettings[]
   /** How many proxies stand in front, or their addresses and blocks. */

@@ -14,10 +14,12 @@ import { type Access, createAccess } from './access.ts'
 import { addCheck } from './check.ts'
 import { addClients } from './clients.ts'
 import { addKeys } from './keys.ts'
+import { openApi } from './openapi.ts'
 
 /** ApiOptions are what the API is made of; `current` may change between two requests. */
 export interface ApiOptions {
   readonly logger: Logger
+  readonly version: string
   current(): { readonly limits: Limits; readonly admin: AdminSettings }
   /** Why requests should not be sent here, or undefined if all is well. */
   notReady(): string | undefined
@@ -63,6 +65,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
     else next()
   }
 
+  app.get('/v1/openapi.json', () => openApi(options.version))
   app.get('/healthz', () => ({ status: 'ok' }))
   app.get('/readyz', (_request, reply) => {
     const reason = options.notReady()

@@ -12,7 +12,7 @@ const rulesBody = z.strictObject({
 
 /**
  * addClients adds the management of tiers and overrides. A change holds from the next request on,
- * in this process, also when the configuration is read again.
+ * in this process, also when the configuration is read again, and after a restart if it is saved.
  */
 export function addClients(app: FastifyInstance, guard: Guard, limits: () => Limits): void {
   const change = { onRequest: guard('full') }
@@ -23,26 +23,32 @@ export function addClients(app: FastifyInstance, guard: Guard, limits: () => Lim
     const { tier } = read(tierBody, body)
     policy.setTier(key, tier)
     changes.tiers.set(key, tier)
+    await changes.save()
     return { key, tier }
   })
   app.delete<Named>('/v1/clients/:key/tier', change, async ({ params: { key } }) => {
     const { policy, changes } = limits()
     policy.setTier(key, undefined)
     changes.tiers.delete(key)
+    await changes.save()
     return { key, tier: policy.tierOf(key) }
   })
   app.put<Named>('/v1/clients/:key/rules', change, async ({ params: { key }, body }) => {
     const { policy, changes } = limits()
     const texts = [read(rulesBody, body).rules].flat()
-    const rules = texts.map((text) => parseRule(text))
-    policy.setOverride(key, rules)
-    changes.rules.set(key, rules)
+    policy.setOverride(
+      key,
+      texts.map((text) => parseRule(text)),
+    )
+    changes.rules.set(key, texts)
+    await changes.save()
     return { key, rules: texts }
   })
   app.delete<Named>('/v1/clients/:key/rules', change, async ({ params: { key } }) => {
     const { policy, changes } = limits()
     policy.setOverride(key, undefined)
     changes.rules.delete(key)
+    await changes.save()
     return { key, rules: null }
   })
 }

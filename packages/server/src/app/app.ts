@@ -3,10 +3,11 @@ import type { Logger } from 'pino'
 import { type ApiDecision, createApi } from '../api/api.ts'
 import { createGateway } from '../gateway/gateway.ts'
 import { createRoutes, type RouteEvents } from '../gateway/routes.ts'
-import { type Changes, createLimits, type Limits } from '../limits.ts'
+import { createLimits, type Limits } from '../limits.ts'
 import { createMetrics } from '../metrics/metrics.ts'
 import { createTopKeys } from '../metrics/top-keys.ts'
 import type { Listen, Settings } from '../settings.ts'
+import { openAssignments } from './assignments.ts'
 import { addForwardAuth, refusedWith } from './forward-auth.ts'
 import { openStore } from './open-store.ts'
 import { createRefusalLog } from './refusal-log.ts'
@@ -50,7 +51,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const metrics = createMetrics({ version })
   const topKeys = createTopKeys()
   const refusals = createRefusalLog(logger)
-  const changes: Changes = { tiers: new Map(), rules: new Map() }
+  const changes = await openAssignments(options.settings.assignments)
   let isDegraded = false
   let isClosing = false
 
@@ -133,6 +134,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   })
   const api = await createApi({
     logger,
+    version,
     current: () => ({ limits: state.limits, admin: state.settings.admin }),
     notReady() {
       if (isClosing) return 'It is shutting down.'
@@ -173,7 +175,7 @@ async function drain(app: FastifyInstance): Promise<void> {
 }
 
 /** What cannot change while it runs. */
-const fixed = ['listen', 'api', 'store', 'limits'] as const
+const fixed = ['listen', 'api', 'store', 'limits', 'assignments'] as const
 
 /** How many keys all limiters of a store in memory hold, and how many they had to let go. */
 function statsOf({ all }: Limits): { keys: number; evictions: number } {

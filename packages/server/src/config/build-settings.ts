@@ -29,6 +29,7 @@ export function buildSettings(config: Config): Settings {
     clients: mapTable(config.clients, (tier) => tier),
     overrides: mapTable(config.overrides, rulesOf),
     routes: routes.map((route) => routeOf(route, key, upstreams.get(route.upstream ?? '') ?? only)),
+    assignments: config.assignments ?? '',
     trustProxy: config.trustProxy ?? 0,
     allowList: config.allowList ?? [],
     denyList: config.denyList ?? [],

@@ -152,6 +152,11 @@ export const configSchema = table(
       .union([whole(0, 64), addresses], 'must be a number of proxies, or a list of their addresses')
       .describe('Proxies in front: how many, or their addresses and blocks. Default 0')
       .optional(),
+    assignments: z
+      .string('must be the path of a file')
+      .min(1, 'must be the path of a file')
+      .describe('Where tiers and rules that are given to clients at run time are kept (JSON)')
+      .optional(),
     allowList: addresses.describe('Addresses and blocks that are never limited').optional(),
     denyList: addresses.describe('Addresses and blocks that are always refused').optional(),
     headers: z
