@@ -138,6 +138,45 @@ describe('the gateway', () => {
     expect((await fetch(gatewayUrl, as('d', { headers: header }))).status).toBe(431)
   })
 
+  it('passes WebSockets on, and limits how many are opened', async () => {
+    const upstream = await serveUpstream()
+    upstream.server.on('upgrade', (request, socket, head) => {
+      if (request.url === '/no') return void socket.end('HTTP/1.1 403 Forbidden\r\n\r\n')
+      const hop = `x-for: ${request.headers['x-forwarded-for']}\r\n`
+      const open =
+        'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n'
+      socket.write(`${open}${hop}\r\n`)
+      if (head.length > 0) socket.write(head)
+      socket.pipe(socket)
+    })
+    const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
+    const ask = async (path: string, after = '') => {
+      const socket = connect(Number(new URL(gatewayUrl).port), '127.0.0.1')
+      let said = ''
+      socket.on('data', (data) => {
+        said += data
+      })
+      const lines = [`GET ${path} HTTP/1.1`, 'Host: x', 'x-user: a', 'Connection: Upgrade']
+      socket.write(
+        `${[...lines, 'Upgrade: websocket', 'Sec-WebSocket-Key: abc'].join('\r\n')}\r\n\r\n`,
+      )
+      await sleep(60)
+      socket.write(after)
+      await sleep(60)
+      socket.destroy()
+      return said
+    }
+    const opened = await ask('/chat', 'bytes go both ways')
+    expect(opened).toMatch(/^HTTP\/1\.1 101 .*x-for: 127\.0\.0\.1.*x-ratelimit-remaining: 4/s)
+    expect(opened).toMatch(/\r\n\r\nbytes go both ways$/)
+    expect(await ask('/no')).toMatch(/^HTTP\/1\.1 403/)
+    expect(await ask('/../chat')).toMatch(/^HTTP\/1\.1 400/)
+    const h2c = 'GET /plain HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'
+    expect(await rawly(gatewayUrl, h2c)).toEqual(['HTTP/1.1 200'])
+    for (let i = 0; i < 3; i += 1) await ask('/chat')
+    expect(await ask('/chat')).toMatch(/^HTTP\/1\.1 429 .*retry-after: 720/s)
+  })
+
   it('says so when an upstream is not there, or too slow', async () => {
     const gone = await start(settingsOf({}, undefined, 'http://127.0.0.1:1'))
     expect((await fetch(gone.gatewayUrl)).status).toBe(502)

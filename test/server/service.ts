@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { parseRule } from 'sluice'
@@ -86,7 +86,7 @@ export async function serveUpstream(
   listener: RequestListener = (request, response) => {
     request.pipe(response)
   },
-): Promise<{ url: string; asked: IncomingMessage[] }> {
+): Promise<{ url: string; asked: IncomingMessage[]; server: Server }> {
   const asked: IncomingMessage[] = []
   const server = createServer((request, response) => {
     asked.push(request)
@@ -97,7 +97,7 @@ export async function serveUpstream(
     server.closeAllConnections()
     server.close()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, server }
 }
 
 /** as is a request by a user. */

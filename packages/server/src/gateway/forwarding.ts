@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 
 /** Fields that are about one connection and not for whoever is behind it. */
-const HOP_BY_HOP = [
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
   'proxy-authenticate',
@@ -11,17 +11,19 @@ const HOP_BY_HOP = [
   'trailer',
   'transfer-encoding',
   'upgrade',
-]
+])
 
 /** What clients may only say through a proxy that is trusted. */
-const FORWARDED = [
+const FORWARDED: ReadonlySet<string> = new Set([
   'forwarded',
   'x-forwarded-for',
   'x-forwarded-host',
   'x-forwarded-port',
   'x-forwarded-proto',
   'x-real-ip',
-]
+])
+
+const NONE: ReadonlySet<string> = new Set()
 
 /**
  * upstreamHeaders are the fields of a request as an upstream gets them: without those of the
@@ -33,8 +35,8 @@ export function upstreamHeaders(
   headers: IncomingHttpHeaders,
   isProxied: boolean,
 ): IncomingHttpHeaders {
-  const kept = withoutHops(headers, request.headers.connection)
-  if (!isProxied) for (const name of FORWARDED) delete kept[name]
+  const made = isProxied ? NONE : FORWARDED
+  const kept = without(headers, request.headers.connection, made)
   const peer = request.socket.remoteAddress ?? 'unknown'
   const before = kept['x-forwarded-for']
   kept['x-forwarded-for'] = before === undefined ? peer : `${before}, ${peer}`
@@ -46,17 +48,34 @@ export function upstreamHeaders(
 /** clientHeaders are the fields of an upstream's response as a client gets them. */
 export function clientHeaders(
   headers: IncomingHttpHeaders,
-  ours: readonly string[],
+  ours: ReadonlySet<string>,
 ): IncomingHttpHeaders {
-  const kept = withoutHops(headers, headers.connection)
   // What we say about limits holds here; what an upstream says may be more than we let through.
-  for (const name of ours) delete kept[name]
+  return without(headers, headers.connection, ours)
+}
+
+/** A copy without what is about the connection, and without these; deleting from one is slower. */
+function without(
+  headers: IncomingHttpHeaders,
+  connection: string | undefined,
+  others: ReadonlySet<string>,
+): IncomingHttpHeaders {
+  const named = connection === undefined ? NONE : namedBy(connection)
+  const kept: IncomingHttpHeaders = {}
+  for (const name in headers) {
+    if (HOP_BY_HOP.has(name) || others.has(name) || named.has(name)) continue
+    kept[name] = headers[name]
+  }
   return kept
 }
 
-function withoutHops(headers: IncomingHttpHeaders, connection: unknown): IncomingHttpHeaders {
-  const kept = { ...headers }
-  const named = typeof connection === 'string' ? connection.toLowerCase().split(',') : []
-  for (const name of [...HOP_BY_HOP, ...named.map((each) => each.trim())]) delete kept[name]
-  return kept
+/** What a sender says is for this connection only. */
+function namedBy(connection: string): ReadonlySet<string> {
+  if (connection === 'keep-alive' || connection === 'close') return NONE
+  return new Set(
+    connection
+      .toLowerCase()
+      .split(',')
+      .map((name) => name.trim()),
+  )
 }

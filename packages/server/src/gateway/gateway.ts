@@ -15,6 +15,7 @@ import { clientHeaders, upstreamHeaders } from './forwarding.ts'
 import { plainPath } from './path.ts'
 import type { Asked } from './router.ts'
 import type { Route } from './routes.ts'
+import { addUpgrades } from './upgrade.ts'
 
 /** GatewayOptions are what a gateway is made of; `current` may change between two requests. */
 export interface GatewayOptions {
@@ -53,21 +54,34 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
     disableRequestLogging: true,
   })
 
+  function routeFor(request: IncomingMessage): Route | Problem {
+    const path = plainPath(request.url ?? '')
+    if (path === undefined) return badPath
+    const asked = {
+      method: request.method ?? '',
+      path,
+      host: request.headers.host,
+      header: (name: string) => one(request.headers[name]),
+    }
+    return current().find(asked) ?? unknownRoute
+  }
+
+  const cutAll = addUpgrades(app.server, {
+    find: routeFor,
+    isProxied: () => current().isProxied,
+  })
+  app.addHook('preClose', (done) => {
+    cutAll()
+    done()
+  })
+
   app.addHook('onRequest', (request, reply, next) => {
     if (Number(request.raw.headers['content-length'] ?? 0) > bodyBytes) {
       hangUp(request, reply)
       return void send(reply, tooLarge)
     }
-    const path = plainPath(request.raw.url ?? '')
-    if (path === undefined) return void send(reply, badPath)
-    const { method } = request.raw
-    const route = current().find({
-      method: method ?? '',
-      path,
-      host: request.raw.headers.host,
-      header: (name) => one(request.raw.headers[name]),
-    })
-    if (!route) return void send(reply, unknownRoute)
+    const route = routeFor(request.raw)
+    if ('status' in route) return void send(reply, route)
     ;(request.raw as Marked)[routeOf] = route
     if (!route.limit) return next()
     route.limit(request.raw, reply.raw, next)
@@ -105,7 +119,7 @@ function pass(
   isProxied: boolean,
 ) {
   if (request.body instanceof Transform) request.body.once('error', () => hangUp(request, reply))
-  const ours = reply.raw.getHeaderNames().filter((name) => name.includes('ratelimit'))
+  const ours = moveFields(reply)
   return reply.from(`${upstream.url}${request.raw.url}`, {
     timeout: upstream.timeoutMs,
     rewriteRequestHeaders: (_request, headers) =>
@@ -117,6 +131,17 @@ function pass(
       send(reply as FastifyReply, isLate ? tooLate : unreachable)
     },
   })
+}
+
+/** Moves what was written to Node's response to Fastify's, which is quicker than to merge the two. */
+function moveFields(reply: FastifyReply): ReadonlySet<string> {
+  const { raw } = reply
+  const names = raw.getHeaderNames()
+  for (const name of names) {
+    reply.header(name, raw.getHeader(name))
+    raw.removeHeader(name)
+  }
+  return new Set(names.filter((name) => name.includes('ratelimit')))
 }
 
 const OVERSIZED = new Error('the body is too large')

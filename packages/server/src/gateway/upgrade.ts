@@ -1,0 +1,130 @@
+import {
+  request as httpRequest,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type Server,
+  ServerResponse,
+} from 'node:http'
+import { request as httpsRequest } from 'node:https'
+import type { Duplex } from 'node:stream'
+import { PROBLEM_TYPE, type Problem, problemText } from '../problem.ts'
+import type { UpstreamSettings } from '../settings.ts'
+import { upstreamHeaders } from './forwarding.ts'
+import type { Route } from './routes.ts'
+
+/** UpgradeOptions are how the route of a request is found, and what happens without an upstream. */
+export interface UpgradeOptions {
+  find(request: IncomingMessage): Route | Problem
+  isProxied(): boolean
+}
+
+/**
+ * addUpgrades passes WebSockets on: the request that opens one is limited as any other, and after
+ * that the bytes go both ways as they come. Open ones are cut when the server closes.
+ */
+export function addUpgrades(server: Server, { find, isProxied }: UpgradeOptions): () => void {
+  const open = new Set<Duplex>()
+
+  server.on('upgrade', (request, socket, head) => {
+    socket.on('error', () => socket.destroy())
+    const response = new ServerResponse(request)
+    response.assignSocket(socket as never)
+    response.shouldKeepAlive = false
+    response.once('finish', () => socket.end())
+    // Nobody has to take up an offer to speak something else: it is a request like any other.
+    if (request.headers.upgrade?.toLowerCase() !== 'websocket') {
+      return void server.emit('request', request, response)
+    }
+    const route = find(request)
+    if ('status' in route) return answer(response, route)
+    const { upstream } = route.settings
+    if (!upstream || upstream.url === 'echo:') return answer(response, nothing)
+    const pass = () => tunnel(request, socket, head, response, upstream)
+    if (route.limit) route.limit(request, response, pass)
+    else pass()
+  })
+
+  function tunnel(
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    response: ServerResponse,
+    upstream: UpstreamSettings,
+  ): void {
+    const url = new URL(upstream.url)
+    const send = url.protocol === 'https:' ? httpsRequest : httpRequest
+    const headers = {
+      ...upstreamHeaders(request, { ...request.headers, host: url.host }, isProxied()),
+      connection: 'Upgrade',
+      upgrade: 'websocket',
+    } as OutgoingHttpHeaders
+    const { hostname, port, protocol } = url
+    const to = { protocol, hostname, port, path: request.url, method: request.method, headers }
+    const asked = send({ ...to, timeout: upstream.timeoutMs, agent: false })
+    asked.once('timeout', () => asked.destroy(new Error('timeout')))
+    asked.once('error', () => {
+      if (!response.headersSent && !socket.destroyed) answer(response, unreachable)
+    })
+    asked.once('response', (refused) => {
+      response.writeHead(refused.statusCode ?? 502, withoutConnection(refused.headers))
+      refused.pipe(response)
+    })
+    asked.once('upgrade', (accepted, other, otherHead) => {
+      asked.setTimeout(0)
+      other.on('error', () => socket.destroy())
+      socket.once('close', () => other.destroy())
+      other.once('close', () => {
+        open.delete(socket)
+        socket.destroy()
+      })
+      open.add(socket)
+      const ours = Object.entries(response.getHeaders())
+      response.detachSocket(socket as never)
+      socket.write(headText(accepted, ours))
+      if (otherHead.length > 0) socket.write(otherHead)
+      if (head.length > 0) other.write(head)
+      other.pipe(socket).pipe(other)
+    })
+    asked.end()
+  }
+
+  return () => {
+    for (const socket of open) socket.destroy()
+  }
+}
+
+/** The answer that opens the socket, as it came, and what we say about limits. */
+function headText(accepted: IncomingMessage, ours: [string, unknown][]): string {
+  const lines = [`HTTP/1.1 101 ${accepted.statusMessage || 'Switching Protocols'}`]
+  for (let i = 0; i < accepted.rawHeaders.length; i += 2) {
+    lines.push(`${accepted.rawHeaders[i]}: ${accepted.rawHeaders[i + 1]}`)
+  }
+  for (const [name, value] of ours) lines.push(`${name}: ${value}`)
+  return `${lines.join('\r\n')}\r\n\r\n`
+}
+
+function withoutConnection(headers: OutgoingHttpHeaders): OutgoingHttpHeaders {
+  const {
+    connection,
+    upgrade,
+    'transfer-encoding': encoding,
+    'keep-alive': alive,
+    ...rest
+  } = headers
+  return rest
+}
+
+function answer(response: ServerResponse, problem: Problem): void {
+  response.writeHead(problem.status, { 'content-type': PROBLEM_TYPE }).end(problemText(problem))
+}
+
+const nothing: Problem = {
+  status: 404,
+  title: 'Not Found',
+  detail: 'No upstream here speaks WebSocket.',
+}
+const unreachable: Problem = {
+  status: 502,
+  title: 'Bad Gateway',
+  detail: 'The upstream could not be reached, or did not answer in time.',
+}
