@@ -95,6 +95,9 @@ describe('sluice serve', () => {
     const under = fetch(gateway, as('alice'))
     await sleep(100)
     child.kill('SIGTERM')
+    await sleep(50)
+    // Which would end a process that does not listen to it.
+    child.kill('SIGHUP')
     expect(await (await under).text()).toBe('done')
     expect(await exit).toBe(0)
   })

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import {
   type AsyncLimiter,
   type AsyncStore,
@@ -6,6 +7,7 @@ import {
   type Limiter,
   type Policy,
   parseRule,
+  SluiceError,
   type Store,
 } from 'sluice'
 import type { Settings } from './settings.ts'
@@ -81,9 +83,18 @@ export function createLimits(
   for (const { name, rules } of settings.routes) {
     if (!rules) continue
     const own = createPolicy({ tiers: { [OWN]: rules }, defaultTier: OWN })
-    routes.set(name, make(own, `route ${name}`.slice(0, 64)))
+    if (name === 'tiers') {
+      throw new SluiceError('SLUICE_OPTION', 'a route with rules cannot be called "tiers".')
+    }
+    routes.set(name, make(own, limiterName(name)))
   }
   const byTier = make(policy, 'tiers')
   const all = new Map([['tiers', byTier], ...routes])
   return { tiers: byTier, policy, changes, routes, all }
+}
+
+/** Names of limiters are short and plain; those of routes may be paths. */
+function limiterName(route: string): string {
+  if (/^[\x20-\x7e]{1,58}$/.test(route)) return `route ${route}`
+  return `route ${createHash('sha256').update(route).digest('hex').slice(0, 40)}`
 }

@@ -50,20 +50,21 @@ export const serveCommand: Command = {
     const app = await startApp({ settings, version: version(), logger, reread: read })
     await io.write(greeting(app.gatewayUrl, app.apiUrl, file))
 
-    const reload = () =>
-      app
-        .reload()
-        .catch((error: Error) =>
-          logger.error(`the configuration was not taken over: ${error.message}`),
-        )
+    let isStopping = false
+    const reload = async () => {
+      if (isStopping) return
+      await app.reload().catch((error: Error) => {
+        logger.error(`the configuration was not taken over: ${error.message}`)
+      })
+    }
     process.on('SIGHUP', reload)
     const unwatch = file === undefined ? () => {} : watchConfig(file, reload)
     const signal = await new Promise((resolve) => {
       for (const name of ['SIGTERM', 'SIGINT']) process.once(name, () => resolve(name))
     })
+    isStopping = true
     logger.info(`${signal}: finishing what is under way`)
     unwatch()
-    process.off('SIGHUP', reload)
     await app.close()
   },
 }

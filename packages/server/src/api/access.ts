@@ -43,8 +43,9 @@ function tokenOf({ headers }: IncomingMessage): string | undefined {
   return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
 }
 
-/** A page that has its name point at this machine has that name in Host. */
+/** Not a page in a browser here: it names its origin, or in Host the name that points at us. */
 function isLocal({ socket, headers }: IncomingMessage): boolean {
+  if (headers.origin !== undefined) return false
   const address = socket.remoteAddress ?? ''
   if (!/^(127\.|::ffff:127\.|::1$)/.test(address)) return false
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i.test(headers.host ?? '')

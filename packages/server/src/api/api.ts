@@ -55,6 +55,8 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 6_144 },
     onProtoPoisoning: 'error',
+    frameworkErrors: (error, _request, reply) =>
+      void send(reply, { status: 400, title: 'Bad Request', detail: error.message }),
   })
   // Web pages can send text anywhere without asking; JSON they cannot.
   app.removeContentTypeParser('text/plain')
@@ -103,6 +105,9 @@ function problemOf(error: Error & { statusCode?: number }, logger: Logger): Prob
   if (error instanceof SluiceError) {
     const status = statuses[error.code] ?? 400
     return { status, title: titles[status], detail: error.message, code: error.code }
+  }
+  if ('problems' in error) {
+    return { status: 422, title: titles[422], detail: error.message, problems: error.problems }
   }
   const status = error.statusCode ?? 500
   if (status < 500) return { status, title: 'Bad Request', detail: error.message }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { parseRule } from 'sluice'
+import { createLimiter, parseRule } from 'sluice'
 import { z } from 'zod'
 import type { Limits } from '../limits.ts'
 import type { Guard } from './api.ts'
@@ -36,10 +36,10 @@ export function addClients(app: FastifyInstance, guard: Guard, limits: () => Lim
   app.put<Named>('/v1/clients/:key/rules', change, async ({ params: { key }, body }) => {
     const { policy, changes } = limits()
     const texts = [read(rulesBody, body).rules].flat()
-    policy.setOverride(
-      key,
-      texts.map((text) => parseRule(text)),
-    )
+    const rules = texts.map((text) => parseRule(text))
+    // Rules that do not go together are told here, and not to the client.
+    createLimiter(rules)
+    policy.setOverride(key, rules)
     changes.rules.set(key, texts)
     await changes.save()
     return { key, rules: texts }

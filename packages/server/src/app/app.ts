@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { type ApiDecision, createApi } from '../api/api.ts'
+import { proxyList } from '../gateway/forwarding.ts'
 import { createGateway } from '../gateway/gateway.ts'
 import { createRoutes, type RouteEvents } from '../gateway/routes.ts'
 import { createLimits, type Limits } from '../limits.ts'
@@ -38,6 +39,7 @@ interface State {
   readonly limits: Limits
   readonly gateway: ReturnType<typeof createRoutes>
   readonly auth: ReturnType<typeof createRoutes>
+  isProxy(address: string): boolean
 }
 
 /** Noted is a decision of the gateway or the API. */
@@ -92,6 +94,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     return {
       settings,
       limits,
+      isProxy: proxyList(trustProxy),
       gateway: createRoutes(settings, limits, routeEvents),
       auth: createRoutes({ ...settings, trustProxy: nearer }, limits, {
         ...routeEvents,
@@ -129,7 +132,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const gateway = await createGateway({
     settings: options.settings,
     logger,
-    current: () => ({ isProxied: state.settings.trustProxy !== 0, find: state.gateway.find }),
+    current: () => ({ isProxy: state.isProxy, find: state.gateway.find }),
     onProxied: metrics.proxied,
   })
   const api = await createApi({

@@ -15,26 +15,34 @@ export function addForwardAuth(
   guard: Guard,
   find: (asked: Asked) => Route | undefined,
 ): void {
-  app.all('/v1/auth', { onRequest: guard('check') }, (request, reply) => {
-    const urls = said(request, 'x-forwarded-uri', 'x-original-uri', 'x-original-url')
-    const methods = said(request, 'x-forwarded-method', 'x-original-method')
-    const hosts = said(request, 'x-forwarded-host', 'x-original-host')
-    const path = urls.length === 1 ? plainPath(urls[0]) : undefined
-    // A proxy writes one of the names; who contradicts it under another is its client.
-    if (path === undefined || methods.length > 1 || hosts.length > 1) {
-      return reply.code(refusedWith(request.raw.url) ?? 400).send()
-    }
-    const route = find({
-      method: methods[0] ?? 'GET',
-      path,
-      host: hosts[0],
-      header: (name) => headerOf(request, name),
+  app.register(async (scope) => {
+    // Whatever the client's body was to be, it is not for us.
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('*', (_request, payload, done) => {
+      payload.resume()
+      done(null)
     })
-    if (!route?.limit) return reply.code(200).send()
-    // A refusal is written to the response itself.
-    reply.hijack()
-    route.limit(request.raw, reply.raw, () => reply.raw.writeHead(200).end())
-    return reply
+    scope.all('/v1/auth', { onRequest: guard('check') }, (request, reply) => {
+      const urls = said(request, 'x-forwarded-uri', 'x-original-uri', 'x-original-url')
+      const methods = said(request, 'x-forwarded-method', 'x-original-method')
+      const hosts = said(request, 'x-forwarded-host', 'x-original-host')
+      const path = urls.length === 1 ? plainPath(urls[0]) : undefined
+      // A proxy writes one of the names; who contradicts it under another is its client.
+      if (path === undefined || methods.length > 1 || hosts.length > 1) {
+        return reply.code(refusedWith(request.raw.url) ?? 400).send()
+      }
+      const route = find({
+        method: methods[0] ?? 'GET',
+        path,
+        host: hosts[0],
+        header: (name) => headerOf(request, name),
+      })
+      if (!route?.limit) return reply.code(200).send()
+      // A refusal is written to the response itself.
+      reply.hijack()
+      route.limit(request.raw, reply.raw, () => reply.raw.writeHead(200).end())
+      return reply
+    })
   })
 }
 

@@ -15,7 +15,8 @@ export function pathText(path: Path): string {
 /** shown renders a value for a message: short, on one line, without the password of an address. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') {
-    const text = value.replace(/\/\/[^@/]*@/g, '//…@')
+    // Before an @ there may be a password, however badly the address is written.
+    const text = value.replace(/^.*@/s, '…@')
     return text.length > 64 ? `${JSON.stringify(text.slice(0, 64))}…` : JSON.stringify(text)
   }
   if (value === null) return 'nothing'

@@ -1,8 +1,10 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import { BlockList, isIP, isIPv6 } from 'node:net'
 
 /** Fields that are about one connection and not for whoever is behind it. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
+  'expect',
   'keep-alive',
   'proxy-authenticate',
   'proxy-authorization',
@@ -33,11 +35,11 @@ const NONE: ReadonlySet<string> = new Set()
 export function upstreamHeaders(
   request: IncomingMessage,
   headers: IncomingHttpHeaders,
-  isProxied: boolean,
+  isProxy: (address: string) => boolean,
 ): IncomingHttpHeaders {
-  const made = isProxied ? NONE : FORWARDED
-  const kept = without(headers, request.headers.connection, made)
   const peer = request.socket.remoteAddress ?? 'unknown'
+  const made = isProxy(peer) ? NONE : FORWARDED
+  const kept = without(headers, request.headers.connection, made)
   const before = kept['x-forwarded-for']
   kept['x-forwarded-for'] = before === undefined ? peer : `${before}, ${peer}`
   kept['x-forwarded-proto'] ??= 'encrypted' in request.socket ? 'https' : 'http'
@@ -78,4 +80,20 @@ function namedBy(connection: string): ReadonlySet<string> {
       .split(',')
       .map((name) => name.trim()),
   )
+}
+
+/** proxyList tells which peers are proxies that are believed: all of a number, or those of a list. */
+export function proxyList(trustProxy: number | readonly string[]): (address: string) => boolean {
+  if (typeof trustProxy === 'number') return () => trustProxy > 0
+  const list = new BlockList()
+  for (const text of trustProxy) {
+    const [address, bits] = text.split('/')
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+    if (bits === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(bits), family)
+  }
+  return (address) => {
+    const plain = address.replace(/^::ffff:(?=\d+\.)/, '')
+    return isIP(plain) !== 0 && list.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')
+  }
 }

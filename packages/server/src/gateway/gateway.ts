@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { Transform } from 'node:stream'
+import { pipeline, Transform } from 'node:stream'
 import replyFrom from '@fastify/reply-from'
 import fastify, {
   type FastifyBaseLogger,
@@ -21,7 +21,11 @@ import { addUpgrades } from './upgrade.ts'
 export interface GatewayOptions {
   /** What cannot change without a restart: sizes and times. */
   readonly settings: Settings
-  current(): { readonly isProxied: boolean; find(asked: Asked): Route | undefined }
+  current(): {
+    /** Whether a peer is a proxy that is believed. */
+    isProxy(address: string): boolean
+    find(asked: Asked): Route | undefined
+  }
   readonly logger: Logger
   onProxied(told: { route: string; upstream: string; status: number; seconds: number }): void
 }
@@ -39,7 +43,14 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
     bodyLimit: bodyBytes,
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: 'idle',
-    http: { maxHeaderSize: headerBytes, requireHostHeader: true },
+    // A client that neither sends nor reads is not waited for.
+    connectionTimeout: requestTimeoutMs + longestTimeoutMs(settings),
+    http: {
+      maxHeaderSize: headerBytes,
+      requireHostHeader: true,
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: 1_000,
+    },
     exposeHeadRoutes: false,
     onProtoPoisoning: 'ignore',
     frameworkErrors: (_error, _request, reply) => void send(reply, badPath),
@@ -47,16 +58,21 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   app.server.maxConnections = connections
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, payload, done) =>
-    done(null, payload.pipe(sized(bodyBytes))),
+    done(
+      null,
+      pipeline(payload, sized(bodyBytes), () => {}),
+    ),
   )
   await app.register(replyFrom, {
-    undici: { connections: 256, pipelining: 1, keepAliveTimeout: 10_000 },
+    // As many as there can be clients, so that nobody waits for those of others.
+    undici: { connections, pipelining: 1, keepAliveTimeout: 10_000 },
     disableRequestLogging: true,
   })
 
   function routeFor(request: IncomingMessage): Route | Problem {
     const path = plainPath(request.url ?? '')
     if (path === undefined) return badPath
+    if (!isHost(request)) return badHost
     const asked = {
       method: request.method ?? '',
       path,
@@ -68,7 +84,7 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
 
   const cutAll = addUpgrades(app.server, {
     find: routeFor,
-    isProxied: () => current().isProxied,
+    isProxy: (address) => current().isProxy(address),
   })
   app.addHook('preClose', (done) => {
     cutAll()
@@ -101,7 +117,7 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
       }),
     )
     if (upstream.url === 'echo:') return echo(request, reply)
-    return pass(request, reply, upstream, current().isProxied)
+    return pass(request, reply, upstream, current().isProxy)
   })
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     const status = error.statusCode ?? 500
@@ -116,14 +132,22 @@ function pass(
   request: FastifyRequest,
   reply: FastifyReply,
   upstream: UpstreamSettings,
-  isProxied: boolean,
+  isProxy: (address: string) => boolean,
 ) {
-  if (request.body instanceof Transform) request.body.once('error', () => hangUp(request, reply))
+  const { body } = request
+  if (body instanceof Transform) {
+    body.once('error', () => hangUp(request, reply))
+    // An upstream that waits for the rest of a body must not wait for a client that has gone.
+    reply.raw.once('close', () => body.destroy())
+  }
   const ours = moveFields(reply)
   return reply.from(`${upstream.url}${request.raw.url}`, {
     timeout: upstream.timeoutMs,
+    // An upstream that has enough is not asked again.
+    retriesCount: 0,
+    retryDelay: () => null,
     rewriteRequestHeaders: (_request, headers) =>
-      upstreamHeaders(request.raw, headers as never, isProxied) as never,
+      upstreamHeaders(request.raw, headers as never, isProxy) as never,
     rewriteHeaders: (headers) => clientHeaders(headers as never, ours) as never,
     onError: (reply, { error }) => {
       if (isOversized(request.body)) return void send(reply as FastifyReply, tooLarge)
@@ -174,6 +198,19 @@ function echo(request: FastifyRequest, reply: FastifyReply) {
   return reply.send({ hello: 'this is the echo of sluice', method, url, headers })
 }
 
+function longestTimeoutMs({ routes }: Settings): number {
+  return Math.max(0, ...routes.map(({ upstream }) => upstream?.timeoutMs ?? 0))
+}
+
+/** One Host, and a name or an address: another spelling would dodge the route of a host. */
+function isHost({ headers, rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i].length === 4 && rawHeaders[i].toLowerCase() === 'host') hosts += 1
+  }
+  return hosts === 1 && /^([\w-]+(\.[\w-]+)*\.?|\[[\da-f:.]+\])(:\d*)?$/i.test(headers.host ?? '')
+}
+
 function one(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value.join(', ') : value
 }
@@ -186,6 +223,11 @@ const badPath: Problem = {
   status: 400,
   title: 'Bad Request',
   detail: 'The path is not clear: it has dot segments, encoded slashes or something unreadable.',
+}
+const badHost: Problem = {
+  status: 400,
+  title: 'Bad Request',
+  detail: 'The request must have one Host, a name or an address.',
 }
 const unknownRoute: Problem = {
   status: 404,

@@ -42,7 +42,7 @@ function patternOf(path: string): RegExp {
 }
 
 function matchesHost(wanted: string, given: string | undefined): boolean {
-  const host = given?.toLowerCase().replace(/:\d+$/, '').replace(/\.$/, '')
+  const host = given?.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '')
   if (host === undefined) return false
   return wanted.startsWith('*.') ? host.endsWith(wanted.slice(1)) : host === wanted
 }

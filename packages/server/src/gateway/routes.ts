@@ -36,8 +36,11 @@ export function createRoutes(settings: Settings, limits: Limits, events: RouteEv
   const addressOf = clientKey({ trustProxy })
   const routes = settings.routes.map((route): Route => {
     const keyOf = keyReader(route, addressOf)
-    if (route.isOpen) return { settings: route, limiter: undefined, keyOf, limit: undefined }
     const limiter = limits.routes.get(route.name) ?? limits.tiers
+    // The deny list holds for open routes, too.
+    if (route.isOpen && denyList.length === 0) {
+      return { settings: route, limiter: undefined, keyOf, limit: undefined }
+    }
     const limit = rateLimit({
       limiter,
       key: keyOf,
@@ -48,6 +51,9 @@ export function createRoutes(settings: Settings, limits: Limits, events: RouteEv
       ...(allowList.length > 0 ? { allowList } : {}),
       ...(denyList.length > 0 ? { denyList } : {}),
       onDecision: (report) => events.onDecision({ route: route.name, report }),
+      // What is a question of a browser to an app may be anything to an upstream.
+      countPreflights: true,
+      ...(route.isOpen ? { skip: () => true } : {}),
       onError: events.onError,
       onLimited: events.onLimited,
     })
@@ -63,7 +69,11 @@ function keyReader(
 ): (request: IncomingMessage) => string {
   const readers = key.map((part) => partReader(part, name, addressOf))
   if (readers.length === 1) return readers[0]
-  return (request) => compositeKey(...readers.map((read) => read(request)))
+  return (request) => {
+    const parts = readers.map((read) => read(request))
+    const length = parts.reduce((sum, part) => sum + part.length + 8, 0)
+    return length <= 1_024 ? compositeKey(...parts) : (hashed(parts.join('\n')) as string)
+  }
 }
 
 const hashed = apiKey((secret: string) => secret)

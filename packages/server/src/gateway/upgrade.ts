@@ -15,14 +15,14 @@ import type { Route } from './routes.ts'
 /** UpgradeOptions are how the route of a request is found, and what happens without an upstream. */
 export interface UpgradeOptions {
   find(request: IncomingMessage): Route | Problem
-  isProxied(): boolean
+  isProxy(address: string): boolean
 }
 
 /**
  * addUpgrades passes WebSockets on: the request that opens one is limited as any other, and after
  * that the bytes go both ways as they come. Open ones are cut when the server closes.
  */
-export function addUpgrades(server: Server, { find, isProxied }: UpgradeOptions): () => void {
+export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): () => void {
   const open = new Set<Duplex>()
 
   server.on('upgrade', (request, socket, head) => {
@@ -54,7 +54,7 @@ export function addUpgrades(server: Server, { find, isProxied }: UpgradeOptions)
     const url = new URL(upstream.url)
     const send = url.protocol === 'https:' ? httpsRequest : httpRequest
     const headers = {
-      ...upstreamHeaders(request, { ...request.headers, host: url.host }, isProxied()),
+      ...upstreamHeaders(request, { ...request.headers, host: url.host }, isProxy),
       connection: 'Upgrade',
       upgrade: 'websocket',
     } as OutgoingHttpHeaders
@@ -71,6 +71,7 @@ export function addUpgrades(server: Server, { find, isProxied }: UpgradeOptions)
     })
     asked.once('upgrade', (accepted, other, otherHead) => {
       asked.setTimeout(0)
+      request.socket.setTimeout(0)
       other.on('error', () => socket.destroy())
       socket.once('close', () => other.destroy())
       other.once('close', () => {

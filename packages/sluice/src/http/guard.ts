@@ -62,6 +62,7 @@ export function createGuard<Request, Response>(
     options as RateLimitOptions<never, never>,
   )
   const { key: keyOf, tier: tierOf, cost = 1, finalCost, skip, shadow = false } = options
+  const { countPreflights = false } = options
   const { onLimited, onDecision, onError = logError } = options
   const rulesFor = rulesOf(limiter)
   const keys = new Map<string, string>()
@@ -76,7 +77,7 @@ export function createGuard<Request, Response>(
       }
       isAllowed = address !== undefined && !isVague && allowed?.has(address) === true
     }
-    if (isAllowed || isPreflight(incoming)) return PASSED
+    if (isAllowed || (!countPreflights && isPreflight(incoming))) return PASSED
     if (!skip) return admit(request, incoming)
     return after(skip(request), (isSkipped) => (isSkipped ? PASSED : admit(request, incoming)))
   }

@@ -61,6 +61,8 @@ export interface RateLimitOptions<Request, Response = unknown> {
   readonly trustProxy?: number | readonly string[]
   /** Clients whose IPv6 addresses share so many bits are one. Default 64. */
   readonly ipv6Bits?: number
+  /** Counts the questions of browsers whether they may ask. Default false. */
+  readonly countPreflights?: boolean
   /** How clients are told of their limits. Default `['x', 'draft-11']`. */
   readonly headers?: readonly Dialect[]
   /** Decides and reports, and refuses nobody. */
@@ -93,6 +95,7 @@ const NAMES: readonly string[] = [
   'denyList',
   'trustProxy',
   'ipv6Bits',
+  'countPreflights',
   'headers',
   'shadow',
   'onLimited',
@@ -127,7 +130,8 @@ export function checkHttp(options: RateLimitOptions<never, never>): Checked {
   const { cost = 1, trustProxy = 0, ipv6Bits = 64, headers = ['x', 'draft-11'] } = options
   if (typeof cost !== 'function') checkWhole('rateLimit: cost', cost, 0, 10_000_000)
   checkWhole('rateLimit: ipv6Bits', ipv6Bits, 1, 128)
-  checkShadow(options.shadow)
+  checkFlag('shadow', options.shadow)
+  checkFlag('countPreflights', options.countPreflights)
   return {
     limiter: limiterOf(options),
     trust: trustOf(trustProxy),
@@ -165,11 +169,11 @@ function limiterOf({
   )
 }
 
-function checkShadow(shadow: unknown): void {
-  if (shadow === undefined || typeof shadow === 'boolean') return
+function checkFlag(name: string, value: unknown): void {
+  if (value === undefined || typeof value === 'boolean') return
   throw new SluiceError(
     'SLUICE_OPTION',
-    `rateLimit: shadow must be true or false, got ${shown(shadow)}.`,
+    `rateLimit: ${name} must be true or false, got ${shown(value)}.`,
   )
 }
 

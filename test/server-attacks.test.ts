@@ -1,0 +1,175 @@
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseRule } from 'sluice'
+import { afterEach, describe, expect, it } from 'vitest'
+import { as, closeAll, json, serveUpstream, settingsOf, start } from './server/service.ts'
+
+afterEach(closeAll)
+
+/** Sends text, hangs up after a while, and gives what came back. */
+async function rawly(url: string, text: string, forMs = 150): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  let said = ''
+  socket.on('data', (data) => {
+    said += data
+  })
+  socket.on('error', () => {})
+  socket.write(text)
+  await sleep(forMs)
+  socket.destroy()
+  return said
+}
+
+const once = [{ path: '/own', rules: [parseRule('1/1h')] }, { path: '/**' }]
+
+describe('the gateway under attack', () => {
+  it('lets go of an upstream when an upload is broken off', async () => {
+    const upstream = await serveUpstream((request, response) => {
+      request.resume().once('end', () => response.end())
+    })
+    const { gatewayUrl } = await start(
+      settingsOf({ tiers: { free: [parseRule('unlimited')] } }, undefined, upstream.url),
+    )
+    const begun = 'POST /up HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\nabc'
+    let broken = 0
+    for (let round = 0; round < 5; round += 1) {
+      await Promise.all(Array.from({ length: 10 }, () => rawly(gatewayUrl, begun, 60)))
+      broken += 10
+      await expect.poll(() => upstream.asked.filter((each) => each.errored).length).toBe(broken)
+    }
+    // Those that are there now wait for the next request, and are used for it.
+    const connections = await new Promise<number>((resolve) =>
+      upstream.server.getConnections((_error, count) => resolve(count)),
+    )
+    expect(connections).toBeLessThanOrEqual(10)
+    expect((await fetch(`${gatewayUrl}/ok`)).status).toBe(200)
+  })
+
+  it('asks an upstream that has enough once, and passes its answer on', async () => {
+    const upstream = await serveUpstream((_request, response) => {
+      response.writeHead(503, { 'retry-after': '3' }).end()
+    })
+    const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
+    expect((await fetch(gatewayUrl)).status).toBe(503)
+    expect(upstream.asked).toHaveLength(1)
+  })
+
+  it('takes bodies from clients that ask first whether they may send them', async () => {
+    const upstream = await serveUpstream()
+    const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
+    const head = 'POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n'
+    expect(await rawly(gatewayUrl, `${head}abc`)).toMatch(/100 Continue.*HTTP\/1\.1 200.*abc/s)
+  })
+
+  it('counts what looks like the question of a browser', async () => {
+    const { gatewayUrl } = await start(settingsOf({}, once))
+    const preflight = {
+      method: 'OPTIONS',
+      headers: { origin: 'https://a.example', 'access-control-request-method': 'GET' },
+    }
+    expect((await fetch(`${gatewayUrl}/own`, as('a', preflight))).status).toBe(200)
+    expect((await fetch(`${gatewayUrl}/own`, as('a', preflight))).status).toBe(429)
+  })
+
+  it('refuses unwanted addresses on open routes, too', async () => {
+    const { gatewayUrl } = await start(settingsOf({ denyList: ['127.0.0.1'] }, [{ isOpen: true }]))
+    expect((await fetch(gatewayUrl)).status).toBe(403)
+    const open = await start(settingsOf({ denyList: ['10.0.0.1'] }, [{ isOpen: true }]))
+    for (let i = 0; i < 9; i += 1) expect((await fetch(open.gatewayUrl)).status).toBe(200)
+  })
+
+  it('passes on what is said about proxies only from those that are listed', async () => {
+    const upstream = await serveUpstream()
+    const made = { 'x-forwarded-for': '9.9.9.9', 'x-real-ip': '9.9.9.9', forwarded: 'for=9.9.9.9' }
+    for (const [trustProxy, expected] of [
+      [['10.0.0.0/8'], '127.0.0.1'],
+      [['127.0.0.0/8'], '9.9.9.9, 127.0.0.1'],
+    ] as const) {
+      const { gatewayUrl } = await start(settingsOf({ trustProxy }, undefined, upstream.url))
+      await fetch(gatewayUrl, { headers: made })
+      expect(upstream.asked.at(-1)?.headers['x-forwarded-for']).toBe(expected)
+    }
+    expect(upstream.asked[0].headers['x-real-ip']).toBeUndefined()
+  })
+
+  it('knows a host however it is spelt, or refuses it', async () => {
+    const { gatewayUrl } = await start(
+      settingsOf({}, [
+        { host: 'api.example.com', rules: [parseRule('1/1h')], key: [{ from: 'route' }] },
+        { path: '/**' },
+      ]),
+    )
+    const ask = async (...hosts: string[]) => {
+      const lines = hosts.map((host) => `Host: ${host}\r\n`).join('')
+      const said = await rawly(
+        gatewayUrl,
+        `GET / HTTP/1.1\r\n${lines}Connection: close\r\n\r\n`,
+        60,
+      )
+      return said.slice(9, 12)
+    }
+    expect(await ask('api.example.com')).toBe('200')
+    for (const host of ['API.example.com', 'api.example.com:', 'api.example.com.:80']) {
+      expect([host, await ask(host)]).toEqual([host, '429'])
+    }
+    for (const host of ['api.example.com:80:80', 'x@api.example.com', 'api.example.com,', 'a..b']) {
+      expect([host, await ask(host)]).toEqual([host, '400'])
+    }
+    expect(await ask('other', 'api.example.com')).toBe('400')
+  })
+
+  it('makes short keys of many long parts', async () => {
+    const key = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ from: 'header' as const, name }))
+    const { gatewayUrl } = await start(settingsOf({}, [{ key }]))
+    const headers = Object.fromEntries(key.map(({ name }) => [name, name.repeat(250)]))
+    const { status, headers: fields } = await fetch(gatewayUrl, { headers })
+    expect([status, fields.get('x-ratelimit-remaining')]).toEqual([200, '4'])
+  })
+})
+
+describe('the API under attack', () => {
+  it('does not take rules that would break a client, and says why', async () => {
+    const { apiUrl, gatewayUrl } = await start(settingsOf({}))
+    const put = json({ rules: ['5/1h', '9/1m'] }, 'PUT')
+    const response = await fetch(`${apiUrl}/v1/clients/x-user%3Aa/rules`, put)
+    expect(await response.json()).toMatchObject({ status: 400, code: 'SLUICE_RULE_DUPLICATE' })
+    expect((await fetch(gatewayUrl, as('a'))).status).toBe(200)
+  })
+
+  it('tells what is wrong with a configuration', async () => {
+    const service = await start(settingsOf({}))
+    service.next = () => {
+      throw Object.assign(new Error('a.yaml:1:1 tiers: missing'), { problems: [{ line: 1 }] })
+    }
+    const response = await fetch(`${service.apiUrl}/v1/reload`, { method: 'POST' })
+    expect(await response.json()).toMatchObject({ status: 422, problems: [{ line: 1 }] })
+    service.next = () => settingsOf({}, [{ name: 'tiers', rules: [parseRule('1/1h')] }])
+    expect((await fetch(`${service.apiUrl}/v1/reload`, { method: 'POST' })).status).toBe(400)
+  })
+
+  it('does not listen to web pages', async () => {
+    const { apiUrl } = await start(settingsOf({}))
+    const headers = { origin: 'http://evil.example' }
+    expect((await fetch(`${apiUrl}/v1/reload`, { method: 'POST', headers })).status).toBe(403)
+  })
+
+  it.each(['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'])(
+    'answers proxies that pass on a content type of %s',
+    async (type) => {
+      const { apiUrl } = await start(settingsOf({}))
+      const headers = { 'content-type': type, 'x-forwarded-uri': '/a' }
+      expect((await fetch(`${apiUrl}/v1/auth`, { method: 'POST', headers })).status).toBe(200)
+    },
+  )
+
+  it('answers with problems also to what cannot be read', async () => {
+    const { apiUrl } = await start(settingsOf({}))
+    for (const path of ['/v1/keys/%', `/v1/keys/${'x'.repeat(7_000)}`]) {
+      const { status, headers } = await fetch(`${apiUrl}${path}`)
+      expect([status, headers.get('content-type')]).toEqual([
+        400,
+        expect.stringContaining('problem+json'),
+      ])
+    }
+  })
+})
