@@ -7,9 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { startRedis } from './redis/server.ts'
 import { as, closeAll, json, serveUpstream } from './server/service.ts'
-import { buildLibrary } from './threads/crew.ts'
+import { buildServer } from './threads/crew.ts'
 
-beforeAll(buildLibrary, 60_000)
+beforeAll(buildServer, 60_000)
 
 const folders: string[] = []
 const children: ChildProcess[] = []

@@ -73,7 +73,16 @@ export function answerOf<Answer>(thread: Worker): Promise<Answer> {
 
 /** buildLibrary makes `dist`, which threads import, what the sources are. */
 export function buildLibrary(): void {
-  execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', '--build', 'packages/sluice'])
+  build('packages/sluice')
+}
+
+/** buildServer makes the `dist` of both packages, which the command runs, what the sources are. */
+export function buildServer(): void {
+  build('packages/server')
+}
+
+function build(folder: string): void {
+  execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', '--build', folder])
 }
 
 export type Crew = ReturnType<typeof createCrew>
