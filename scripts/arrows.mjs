@@ -72,7 +72,7 @@ const rooms = {
 
 /** @type {Record<string, string[]>} */
 const groups = {
-  nouns: 'clock cost decision duration errors exact key options rule verbs'.split(' '),
+  nouns: 'clock cost decision duration errors exact key later options rule verbs'.split(' '),
   'reference model': ['testing/model', 'testing/meters'],
   settings: ['settings', 'limits', 'problem'],
   cli: [

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import type { Problem } from '../problem.ts'
+import { type Problem, problem } from '../problem.ts'
 import type { AdminSettings } from '../settings.ts'
 
 /** Access is what a caller may do: ask for decisions, look, or change everything. */
@@ -9,31 +9,29 @@ export type Access = 'check' | 'read' | 'full'
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
 /**
- * createAccess tells whether a caller may do something, as a problem if not. Decisions are for the
+ * forbids tells why a caller may not do something, or undefined if it may. Decisions are for the
  * machine itself and whoever has a token; everything else needs a token, of full access to change
  * something. Without tokens everything is for the machine itself.
  */
-export function createAccess(): (
+export function forbids(
   request: IncomingMessage,
   wanted: Access,
-  admin: AdminSettings,
-) => Problem | undefined {
-  return (request, wanted, { tokens }) => {
-    const isNear = isLocal(request)
-    if (isNear && (wanted === 'check' || tokens.length === 0)) return undefined
-    const given = tokenOf(request)
-    if (given !== undefined && tokens.length > 0) {
-      const hash = digest(given)
-      // All are compared, so that time does not tell which one was nearly right.
-      const known = tokens.filter(({ token }) => timingSafeEqual(digest(token), hash))
-      if (known.length === 0) return unauthorized('The token is not known.')
-      const isEnough = wanted !== 'full' || known.some(({ access }) => access === 'full')
-      return isEnough ? undefined : forbidden('The token may look, and change nothing.')
-    }
-    if (tokens.length > 0)
-      return unauthorized('Send a token, as Authorization: Bearer TOKEN or X-Sluice-Token: TOKEN.')
-    return forbidden('Without a configured token this answers only to the machine itself.')
+  { tokens }: AdminSettings,
+): Problem | undefined {
+  const isNear = isLocal(request)
+  if (isNear && (wanted === 'check' || tokens.length === 0)) return undefined
+  const given = tokenOf(request)
+  if (given !== undefined && tokens.length > 0) {
+    const hash = digest(given)
+    // All are compared, so that time does not tell which one was nearly right.
+    const known = tokens.filter(({ token }) => timingSafeEqual(digest(token), hash))
+    if (known.length === 0) return problem(401, 'The token is not known.')
+    const isEnough = wanted !== 'full' || known.some(({ access }) => access === 'full')
+    return isEnough ? undefined : problem(403, 'The token may look, and change nothing.')
   }
+  if (tokens.length > 0)
+    return problem(401, 'Send a token, as Authorization: Bearer TOKEN or X-Sluice-Token: TOKEN.')
+  return problem(403, 'Without a configured token this answers only to the machine itself.')
 }
 
 /** A proxy that asks passes its client's Authorization on, so there is a field for ours alone. */
@@ -49,12 +47,4 @@ function isLocal({ socket, headers }: IncomingMessage): boolean {
   const address = socket.remoteAddress ?? ''
   if (!/^(127\.|::ffff:127\.|::1$)/.test(address)) return false
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i.test(headers.host ?? '')
-}
-
-function unauthorized(detail: string): Problem {
-  return { status: 401, title: 'Unauthorized', detail }
-}
-
-function forbidden(detail: string): Problem {
-  return { status: 403, title: 'Forbidden', detail }
 }

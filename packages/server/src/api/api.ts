@@ -8,9 +8,9 @@ import fastify, {
 import type { Logger } from 'pino'
 import { type Decision, SluiceError } from 'sluice'
 import type { Limits } from '../limits.ts'
-import { PROBLEM_TYPE, type Problem, problemText } from '../problem.ts'
+import { PROBLEM_TYPE, type Problem, problem, problemText } from '../problem.ts'
 import type { AdminSettings } from '../settings.ts'
-import { type Access, createAccess } from './access.ts'
+import { type Access, forbids } from './access.ts'
 import { addCheck } from './check.ts'
 import { addClients } from './clients.ts'
 import { addKeys } from './keys.ts'
@@ -55,15 +55,13 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 6_144 },
     onProtoPoisoning: 'error',
-    frameworkErrors: (error, _request, reply) =>
-      void send(reply, { status: 400, title: 'Bad Request', detail: error.message }),
+    frameworkErrors: (error, _request, reply) => void send(reply, problem(400, error.message)),
   })
   // Web pages can send text anywhere without asking; JSON they cannot.
   app.removeContentTypeParser('text/plain')
-  const access = createAccess()
   const guard: Guard = (wanted) => (request, reply, next) => {
-    const problem = access(request.raw, wanted, current().admin)
-    if (problem) send(reply, problem)
+    const told = forbids(request.raw, wanted, current().admin)
+    if (told) send(reply, told)
     else next()
   }
 
@@ -72,7 +70,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
   app.get('/readyz', (_request, reply) => {
     const reason = options.notReady()
     if (reason === undefined) return reply.send({ status: 'ready' })
-    return send(reply, { status: 503, title: 'Not Ready', detail: reason })
+    return send(reply, problem(503, reason))
   })
   app.get('/metrics', { onRequest: guard('read') }, async (_request, reply) => {
     const { text, type } = await options.metrics()
@@ -92,7 +90,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
   options.add?.(app, guard)
 
   app.setNotFoundHandler((request, reply) =>
-    send(reply, { status: 404, title: 'Not Found', detail: `There is no ${request.url} here.` }),
+    send(reply, problem(404, `There is no ${request.url} here.`)),
   )
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) =>
     send(reply, problemOf(error, logger)),
@@ -103,16 +101,13 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
 /** Mistakes of the caller are told; what is wrong here is not for strangers. */
 function problemOf(error: Error & { statusCode?: number }, logger: Logger): Problem {
   if (error instanceof SluiceError) {
-    const status = statuses[error.code] ?? 400
-    return { status, title: titles[status], detail: error.message, code: error.code }
+    return problem(statuses[error.code] ?? 400, error.message, { code: error.code })
   }
-  if ('problems' in error) {
-    return { status: 422, title: titles[422], detail: error.message, problems: error.problems }
-  }
+  if ('problems' in error) return problem(422, error.message, { problems: error.problems })
   const status = error.statusCode ?? 500
-  if (status < 500) return { status, title: 'Bad Request', detail: error.message }
+  if (status < 500) return problem(status, error.message)
   logger.error(error)
-  return { status: 500, title: 'Internal Server Error', detail: 'Something is wrong here.' }
+  return problem(500, 'Something is wrong here.')
 }
 
 const statuses: Record<string, number> = {
@@ -121,14 +116,6 @@ const statuses: Record<string, number> = {
   SLUICE_NOT_LISTABLE: 501,
   SLUICE_STORE_FULL: 507,
 }
-const titles: Record<number, string> = {
-  400: 'Bad Request',
-  422: 'Unprocessable Content',
-  501: 'Not Implemented',
-  503: 'Service Unavailable',
-  507: 'Insufficient Storage',
-}
-
 /** wholeOf reads a number from a query. */
 export function wholeOf(name: string, text: string, least: number, most: number): number {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
@@ -140,6 +127,6 @@ export function wholeOf(name: string, text: string, least: number, most: number)
 }
 
 /** Answers with a problem. */
-function send(reply: FastifyReply, problem: Problem): FastifyReply {
-  return reply.code(problem.status).type(PROBLEM_TYPE).send(problemText(problem))
+function send(reply: FastifyReply, told: Problem): FastifyReply {
+  return reply.code(told.status).type(PROBLEM_TYPE).send(problemText(told))
 }

@@ -9,7 +9,7 @@ import fastify, {
   LogController,
 } from 'fastify'
 import type { Logger } from 'pino'
-import { PROBLEM_TYPE, type Problem, problemText } from '../problem.ts'
+import { PROBLEM_TYPE, type Problem, problem, problemText } from '../problem.ts'
 import type { Settings, UpstreamSettings } from '../settings.ts'
 import { clientHeaders, upstreamHeaders } from './forwarding.ts'
 import { plainPath } from './path.ts'
@@ -122,8 +122,7 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     const status = error.statusCode ?? 500
     if (status >= 500) logger.error(error)
-    const title = status >= 500 ? 'Internal Server Error' : 'Bad Request'
-    return send(reply, { status, title, detail: status >= 500 ? '' : error.message })
+    return send(reply, problem(status, status >= 500 ? 'Something is wrong here.' : error.message))
   })
   return app
 }
@@ -215,42 +214,17 @@ function one(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value.join(', ') : value
 }
 
-function send(reply: FastifyReply, problem: Problem): FastifyReply {
-  return reply.code(problem.status).type(PROBLEM_TYPE).send(problemText(problem))
+function send(reply: FastifyReply, told: Problem): FastifyReply {
+  return reply.code(told.status).type(PROBLEM_TYPE).send(problemText(told))
 }
 
-const badPath: Problem = {
-  status: 400,
-  title: 'Bad Request',
-  detail: 'The path is not clear: it has dot segments, encoded slashes or something unreadable.',
-}
-const badHost: Problem = {
-  status: 400,
-  title: 'Bad Request',
-  detail: 'The request must have one Host, a name or an address.',
-}
-const unknownRoute: Problem = {
-  status: 404,
-  title: 'Not Found',
-  detail: 'No route is meant for this request.',
-}
-const nothingBehind: Problem = {
-  status: 404,
-  title: 'Not Found',
-  detail: 'The route has no upstream.',
-}
-const unreachable: Problem = {
-  status: 502,
-  title: 'Bad Gateway',
-  detail: 'The upstream could not be reached, or broke off.',
-}
-const tooLate: Problem = {
-  status: 504,
-  title: 'Gateway Timeout',
-  detail: 'The upstream did not answer in time.',
-}
-const tooLarge: Problem = {
-  status: 413,
-  title: 'Content Too Large',
-  detail: 'The body is larger than this gateway passes on.',
-}
+const badPath = problem(
+  400,
+  'The path is not clear: it has dot segments, encoded slashes or something unreadable.',
+)
+const badHost = problem(400, 'The request must have one Host, a name or an address.')
+const unknownRoute = problem(404, 'No route is meant for this request.')
+const nothingBehind = problem(404, 'The route has no upstream.')
+const unreachable = problem(502, 'The upstream could not be reached, or broke off.')
+const tooLate = problem(504, 'The upstream did not answer in time.')
+const tooLarge = problem(413, 'The body is larger than this gateway passes on.')

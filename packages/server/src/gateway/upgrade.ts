@@ -7,9 +7,9 @@ import {
 } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { Duplex } from 'node:stream'
-import { PROBLEM_TYPE, type Problem, problemText } from '../problem.ts'
+import { PROBLEM_TYPE, type Problem, problem, problemText } from '../problem.ts'
 import type { UpstreamSettings } from '../settings.ts'
-import { upstreamHeaders } from './forwarding.ts'
+import { clientHeaders, upstreamHeaders } from './forwarding.ts'
 import type { Route } from './routes.ts'
 
 /** UpgradeOptions are how the route of a request is found, and what happens without an upstream. */
@@ -66,7 +66,7 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
       if (!response.headersSent && !socket.destroyed) answer(response, unreachable)
     })
     asked.once('response', (refused) => {
-      response.writeHead(refused.statusCode ?? 502, withoutConnection(refused.headers))
+      response.writeHead(refused.statusCode ?? 502, clientHeaders(refused.headers, new Set()))
       refused.pipe(response)
     })
     asked.once('upgrade', (accepted, other, otherHead) => {
@@ -104,28 +104,9 @@ function headText(accepted: IncomingMessage, ours: [string, unknown][]): string 
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
-function withoutConnection(headers: OutgoingHttpHeaders): OutgoingHttpHeaders {
-  const {
-    connection,
-    upgrade,
-    'transfer-encoding': encoding,
-    'keep-alive': alive,
-    ...rest
-  } = headers
-  return rest
+function answer(response: ServerResponse, told: Problem): void {
+  response.writeHead(told.status, { 'content-type': PROBLEM_TYPE }).end(problemText(told))
 }
 
-function answer(response: ServerResponse, problem: Problem): void {
-  response.writeHead(problem.status, { 'content-type': PROBLEM_TYPE }).end(problemText(problem))
-}
-
-const nothing: Problem = {
-  status: 404,
-  title: 'Not Found',
-  detail: 'No upstream here speaks WebSocket.',
-}
-const unreachable: Problem = {
-  status: 502,
-  title: 'Bad Gateway',
-  detail: 'The upstream could not be reached, or did not answer in time.',
-}
+const nothing = problem(404, 'No upstream here speaks WebSocket.')
+const unreachable = problem(502, 'The upstream could not be reached, or did not answer in time.')

@@ -141,9 +141,13 @@ function quoted(name: string): string {
   return text
 }
 
-/** exposed is the value of Access-Control-Expose-Headers that lets scripts read the fields. */
-export function exposed(fields: readonly Field[]): string {
-  return [...fields.map(([name]) => spelt(name)), 'Retry-After'].join(', ')
+/**
+ * exposed is the value of Access-Control-Expose-Headers that lets scripts read the fields, besides
+ * `others`, which it was before.
+ */
+export function exposed(fields: readonly Field[], others?: unknown): string {
+  const names = [...fields.map(([name]) => spelt(name)), 'Retry-After']
+  return (others === undefined ? names : [others, ...names]).join(', ')
 }
 
 /** The usual spelling, for people who read it: X-RateLimit-Limit. */

@@ -2,6 +2,7 @@ import { systemClock } from '../clock.ts'
 import { MOST_UNITS } from '../cost.ts'
 import type { Decision } from '../decision.ts'
 import { SluiceError, shown } from '../errors.ts'
+import { after, isLater } from '../later.ts'
 import { rulesOf } from '../limiter-rules.ts'
 import type { AsyncLimiter, CallOptions, Limiter } from '../verbs.ts'
 import { addressText } from './address.ts'
@@ -224,17 +225,6 @@ function isPreflight(incoming: Incoming): boolean {
   if (incoming.method !== 'OPTIONS') return false
   const asked = incoming.header('access-control-request-method')
   return asked !== undefined && incoming.header('origin') !== undefined
-}
-
-/** after calls `next` with a value, later if it comes later. */
-function after<T, U>(value: T | Promise<T>, next: (value: T) => U | Promise<U>): U | Promise<U> {
-  return isLater(value) ? Promise.resolve(value).then(next) : next(value)
-}
-
-/** Promises of other makes count too: taken for a value they would be true. */
-function isLater<T>(value: T | Promise<T>): value is Promise<T> {
-  if (typeof value !== 'object' || value === null) return false
-  return typeof (value as { then?: unknown }).then === 'function'
 }
 
 /** logError is what becomes of errors that nobody asks for. */

@@ -1,5 +1,6 @@
 import type { Decision } from '../decision.ts'
 import { SluiceError, shown } from '../errors.ts'
+import type { Later } from '../later.ts'
 import { createLimiter } from '../limiter.ts'
 import { checkFunction, checkOptions, checkWhole } from '../options.ts'
 import type { Policy } from '../policy.ts'
@@ -8,8 +9,6 @@ import type { AsyncLimiter, Limiter } from '../verbs.ts'
 import { type Address, type AddressSet, parseBlock } from './address.ts'
 import type { Trust } from './client-address.ts'
 import { type Dialect, dialects, type Field } from './fields.ts'
-
-type Later<T> = T | Promise<T>
 
 /** Report tells of one decision about a request. */
 export interface Report<Request> {

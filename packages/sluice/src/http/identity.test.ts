@@ -1,3 +1,4 @@
+import { createContext, runInContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { apiKey, hashLater, jwtSubject } from './identity.ts'
 
@@ -18,6 +19,11 @@ describe('apiKey', () => {
 
   it('waits for a secret that comes later', async () =>
     expect(await apiKey(async (secret: string) => secret)('abc')).toBe(keyOf('abc')))
+
+  it('waits for promises of other makes, too', async () => {
+    const foreign = runInContext('(secret) => Promise.resolve(secret)', createContext())
+    expect(await apiKey(foreign)('abc')).toBe(keyOf('abc'))
+  })
 })
 
 describe('jwtSubject', () => {

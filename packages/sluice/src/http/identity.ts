@@ -1,6 +1,5 @@
 import { compositeKey } from '../key.ts'
-
-type Later<T> = T | Promise<T>
+import { after, type Later } from '../later.ts'
 
 /** KeyOf is the `key` option of `rateLimit`: who is asking, or undefined for the client's address. */
 export type KeyOf<Request> = (request: Request) => Later<string | undefined>
@@ -18,16 +17,10 @@ export function apiKey<Request>(
 ): KeyOf<Request> {
   const keyOf = (secret: string | undefined | null) => {
     if (typeof secret !== 'string' || secret === '') return undefined
-    const hash = hashOf(secret)
-    return hash instanceof Promise ? hash.then(named) : named(hash)
+    return after(hashOf(secret), (hash) => `key:${hash}`)
   }
-  return (request) => {
-    const secret = secretOf(request)
-    return secret instanceof Promise ? secret.then(keyOf) : keyOf(secret)
-  }
+  return (request) => after(secretOf(request), keyOf)
 }
-
-const named = (hash: string) => `key:${hash}`
 
 /** Claims are those of a JSON Web Token that somebody has verified. */
 export interface Claims {
@@ -49,19 +42,13 @@ export function jwtSubject<Request>(
     if (typeof sub !== 'string' || sub === '') return undefined
     const issuer = typeof iss === 'string' ? iss : ''
     if (issuer.length + sub.length <= LONGEST_PLAIN) return `sub:${compositeKey(issuer, sub)}`
-    const hash = hashOf(`${issuer.length}:${issuer}${sub}`)
-    return hash instanceof Promise ? hash.then(hashed) : hashed(hash)
+    return after(hashOf(`${issuer.length}:${issuer}${sub}`), (hash) => `sub#${hash}`)
   }
-  return (request) => {
-    const claims = claimsOf(request)
-    return claims instanceof Promise ? claims.then(keyOf) : keyOf(claims)
-  }
+  return (request) => after(claimsOf(request), keyOf)
 }
 
 /** Subjects and issuers up to this length are left readable. */
 const LONGEST_PLAIN = 256
-
-const hashed = (hash: string) => `sub#${hash}`
 
 /** The part of Node's crypto that is used; other platforms have only the one that answers later. */
 interface NodeCrypto {

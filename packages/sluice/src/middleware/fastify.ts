@@ -95,8 +95,7 @@ function act(
   for (let i = 0; i < fields.length; i += 1) reply.header(fields[i][0], fields[i][1])
   if (fields.length > 0 && hasOrigin(request.raw)) {
     const others = reply.getHeader('access-control-expose-headers')
-    const value = others === undefined ? exposed(fields) : `${others}, ${exposed(fields)}`
-    reply.header('access-control-expose-headers', value)
+    reply.header('access-control-expose-headers', exposed(fields, others))
   }
   if (!refusal) {
     whenDone(guard, entrance, request, reply, reply.raw)

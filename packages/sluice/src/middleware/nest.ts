@@ -38,8 +38,7 @@ export function rateLimit(
         response.header(name, value)
       if (fields.length > 0 && hasOrigin(raw)) {
         const others = response.getHeader('access-control-expose-headers')
-        const names = others === undefined ? exposed(fields) : `${others}, ${exposed(fields)}`
-        response.header('access-control-expose-headers', names)
+        response.header('access-control-expose-headers', exposed(fields, others))
       }
       if (refusal) throw new HttpException(bodyOf(refusal.body), refusal.status)
       whenDone(guard, entrance, context, context, response.raw ?? (response as never))

@@ -1,5 +1,6 @@
 import type { Decision } from '../../decision.ts'
 import { SluiceError, shown } from '../../errors.ts'
+import { after, type Later } from '../../later.ts'
 import { createLimiter } from '../../limiter.ts'
 import { checkOptions } from '../../options.ts'
 import { memoryStore } from '../../stores/memory.ts'
@@ -20,8 +21,6 @@ export interface Count {
   readonly hits: number
   readonly resetMs: number
 }
-
-type Later<T> = T | Promise<T>
 
 /** Counter counts requests in windows, on any store. */
 export interface Counter {
@@ -76,18 +75,14 @@ export function createCounter(options: DropInOptions, name: string, beyond: Beyo
 
   return {
     prepare: (windowMs) => void limiterOf(windowMs, 0),
-    count: (key, windowMs, limit) => counted(limiterOf(windowMs, limit).check(key), windowMs),
-    look: (key, windowMs, limit) => counted(limiterOf(windowMs, limit).peek(key), windowMs),
+    count: (key, windowMs, limit) =>
+      after(limiterOf(windowMs, limit).check(key), (each) => countOf(each, windowMs)),
+    look: (key, windowMs, limit) =>
+      after(limiterOf(windowMs, limit).peek(key), (each) => countOf(each, windowMs)),
     uncount: (key, windowMs) => limiterOf(windowMs, 0).refund(key, 1),
     reset: (key, windowMs) => limiterOf(windowMs, 0).reset(key),
     clear: (windowMs) => limiterOf(windowMs, 0).clear(),
   }
-}
-
-function counted(decision: Later<Decision>, windowMs: number): Later<Count> {
-  return decision instanceof Promise
-    ? decision.then((each) => countOf(each, windowMs))
-    : countOf(decision, windowMs)
 }
 
 function countOf(decision: Decision, windowMs: number): Count {
