@@ -89,7 +89,8 @@ function install(): boolean {
   return works(...apt, 'install', '-y', 'redis-server') || works('brew', 'install', 'redis')
 }
 
-function works(...[command, ...args]: string[]): boolean {
+/** works runs a command, and tells whether it could. */
+export function works(...[command, ...args]: string[]): boolean {
   try {
     execFileSync(command, args, { stdio: 'ignore' })
     return true

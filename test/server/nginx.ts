@@ -1,10 +1,10 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePort } from '../redis/server.ts'
+import { freePort, works } from '../redis/server.ts'
 
 /** Nginx is a real nginx of a test's own, on a free port of 127.0.0.1. */
 export interface Nginx {
@@ -115,13 +115,4 @@ function install(): boolean {
   if (!isThere) return works('brew', 'install', 'nginx')
   works(...root, 'service', 'nginx', 'stop')
   return true
-}
-
-function works(...[command, ...args]: string[]): boolean {
-  try {
-    execFileSync(command, args, { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
 }
