@@ -7,7 +7,10 @@ export default defineConfig({
   oxc: { decorator: { legacy: true } },
   test: {
     projects: [
-      { extends: true, test: { name: 'unit', include: ['packages/*/src/**/*.test.ts'] } },
+      {
+        extends: true,
+        test: { name: 'unit', include: ['packages/*/{src,dashboard}/**/*.test.ts'] },
+      },
       {
         extends: true,
         plugins: [readmeBlocks()],

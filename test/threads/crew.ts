@@ -76,9 +76,11 @@ export function buildLibrary(): void {
   build('packages/sluice')
 }
 
-/** buildServer makes the `dist` of both packages, which the command runs, what the sources are. */
+/** buildServer makes what the command runs and serves what the sources are. */
 export function buildServer(): void {
   build('packages/server')
+  const vite = ['node_modules/vite/bin/vite.js', 'build', '--logLevel', 'warn']
+  execFileSync(process.execPath, [...vite, 'packages/server/dashboard'])
 }
 
 function build(folder: string): void {

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import { type ApiDecision, createApi } from '../api/api.ts'
+import { addAssets } from '../dashboard/assets.ts'
 import { proxyList } from '../gateway/forwarding.ts'
 import { createGateway } from '../gateway/gateway.ts'
 import { createRoutes, type RouteEvents } from '../gateway/routes.ts'
@@ -148,7 +149,10 @@ export async function startApp(options: AppOptions): Promise<App> {
     top: (count) => topKeys.top(count),
     reload,
     onDecision: note,
-    add: (app, guard) => addForwardAuth(app, guard, (asked) => state.auth.find(asked)),
+    add(app, guard) {
+      addForwardAuth(app, guard, (asked) => state.auth.find(asked))
+      addAssets(app)
+    },
   })
 
   return {

@@ -1,0 +1,64 @@
+import type { Rule } from 'sluice'
+import { clients } from './choices.ts'
+import type { Row } from './game.ts'
+
+/** ClientsProps are the rows' answers to everybody under the chosen algorithm. */
+interface ClientsProps {
+  readonly row: Row
+  readonly picked: string
+  pick(client: string): void
+}
+
+/** Clients shows each client's bucket, and picks who makes requests. */
+export function Clients({ row, picked, pick }: ClientsProps) {
+  return (
+    <fieldset class="clients">
+      <legend>Who asks</legend>
+      {clients.map((client) => (
+        <label key={client} class="client" data-client={client}>
+          <input
+            type="radio"
+            name="client"
+            checked={client === picked}
+            onChange={() => pick(client)}
+          />
+          <Bucket row={row} client={client} />
+        </label>
+      ))}
+    </fieldset>
+  )
+}
+
+function Bucket({ row, client }: { row: Row; client: string }) {
+  const decision = row.peek(client)
+  const { allowed, refused } = row.tally(client)
+  if (!decision || !row.rule) return <span class="name">{client}</span>
+  const { remaining, capacity, resetAfterMs } = decision
+  const level = levelOf(row.rule, remaining, resetAfterMs)
+  return (
+    <>
+      <span class="name">{client}</span>
+      <span class="tank" aria-hidden="true">
+        <span class="water" style={{ height: `${100 * level}%` }} />
+      </span>
+      <span class="figure">
+        <b data-role="remaining">{remaining}</b> of {capacity} left
+      </span>
+      <span class="small">
+        {resetAfterMs === 0 ? 'fresh' : `fresh in ${(resetAfterMs / 1_000).toFixed(1)} s`}
+      </span>
+      <span class="small">
+        ✓ {allowed}
+        <span class="unseen"> allowed,</span> ✕ {refused}
+        <span class="unseen"> refused</span>
+      </span>
+    </>
+  )
+}
+
+/** Buckets refill between two whole units, and their time to fresh tells how far they are. */
+function levelOf(rule: Rule, remaining: number, resetAfterMs: number): number {
+  const refillsEvenly = /bucket|gcra/.test(rule.algorithm.name)
+  const level = refillsEvenly ? 1 - (resetAfterMs * 1_000) / rule.fullUs : remaining / rule.capacity
+  return Math.max(0, Math.min(1, level))
+}

@@ -1,0 +1,26 @@
+import { useState } from 'preact/hooks'
+
+/** Code shows a program, and copies it. */
+export function Code({ text }: { text: string }) {
+  const [said, setSaid] = useState('')
+  async function copy(): Promise<void> {
+    try {
+      await navigator.clipboard.writeText(text)
+      setSaid('Copied')
+    } catch {
+      setSaid('Select it and copy it by hand: the browser does not let this page do it.')
+    }
+  }
+  return (
+    <section class="panel code" aria-labelledby="code-title">
+      <h2 id="code-title">Code</h2>
+      <pre data-role="code">{text}</pre>
+      <button type="button" onClick={copy}>
+        Copy
+      </button>
+      <span class="small" role="status">
+        {said}
+      </span>
+    </section>
+  )
+}

@@ -1,0 +1,74 @@
+import { algorithmOf, algorithms } from './algorithms.ts'
+import type { Choices } from './choices.ts'
+
+/** RuleFormProps: what is chosen, how to choose otherwise, and what the library says about it. */
+interface RuleFormProps {
+  readonly choices: Choices
+  readonly problem: string
+  choose(part: Partial<Choices>): void
+}
+
+/** RuleForm chooses the algorithm and its figures. */
+export function RuleForm({ choices, problem, choose }: RuleFormProps) {
+  const { extra, promise } = algorithmOf(choices.algorithm)
+  const field = (name: keyof Choices, label: string, hint = '') => (
+    <label class="field">
+      <span>{label}</span>
+      <input
+        type="text"
+        inputMode={name === 'per' ? 'text' : 'numeric'}
+        name={name}
+        value={choices[name]}
+        placeholder={hint}
+        autocomplete="off"
+        spellcheck={false}
+        aria-invalid={problem.includes(`${name} `) || undefined}
+        onInput={({ currentTarget }) => choose({ [name]: currentTarget.value.trim() })}
+      />
+    </label>
+  )
+  return (
+    <section class="panel" aria-labelledby="rule-title">
+      <h2 id="rule-title">Rule</h2>
+      <label class="field wide">
+        <span>Algorithm</span>
+        <select
+          name="algorithm"
+          value={choices.algorithm}
+          onChange={({ currentTarget }) => choose({ algorithm: currentTarget.value })}
+        >
+          {algorithms.map(({ name, title }) => (
+            <option key={name} value={name}>
+              {title}
+            </option>
+          ))}
+        </select>
+      </label>
+      <p class="small">{promise}</p>
+      <div class="fields">
+        {field('limit', 'Limit')}
+        {field('per', 'Per', '10s, 1m, 1h')}
+        {field('burst', 'Burst', `as limit`)}
+        {field('queue', 'Queue', `as limit`)}
+        {field('cost', 'Cost of a request')}
+        {extra === 'align' && (
+          <label class="field">
+            <span>Windows start</span>
+            <select
+              name="align"
+              value={choices.align}
+              onChange={({ currentTarget }) => choose({ align: currentTarget.value })}
+            >
+              <option value="clock">by the clock</option>
+              <option value="request">at the first request</option>
+            </select>
+          </label>
+        )}
+      </div>
+      <p class="small">Burst is for token bucket and GCRA, queue for the leaky bucket.</p>
+      <p class="problem" role="alert" data-role="problem">
+        {problem}
+      </p>
+    </section>
+  )
+}

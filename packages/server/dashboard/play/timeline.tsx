@@ -1,0 +1,79 @@
+import { useEffect, useRef } from 'preact/hooks'
+import { colour } from '../theme.tsx'
+import type { Mark } from './game.ts'
+
+/** TimelineProps say what to draw: marks up to now, and the edges of windows. */
+interface TimelineProps {
+  readonly marks: readonly Mark[]
+  readonly nowUs: number
+  readonly perUs: number
+  readonly label: string
+}
+
+/** Windows that fit on a timeline. */
+const WINDOWS = 1.5
+
+/**
+ * Timeline draws requests from left to right, now at the right edge: an admitted one is a tall bar,
+ * a refused one a small cross, a held one has a line to when it leaves.
+ */
+export function Timeline({ marks, nowUs, perUs, label }: TimelineProps) {
+  const canvas = useRef<HTMLCanvasElement>(null)
+  useEffect(() => {
+    if (canvas.current) draw(canvas.current, marks, nowUs, perUs)
+  })
+  return <canvas ref={canvas} class="timeline" role="img" aria-label={label} />
+}
+
+function draw(canvas: HTMLCanvasElement, marks: readonly Mark[], nowUs: number, perUs: number) {
+  const { clientWidth: width, clientHeight: height } = canvas
+  const ratio = devicePixelRatio
+  if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio)
+  if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio)
+  const context = canvas.getContext('2d')
+  if (!context) return
+  context.setTransform(ratio, 0, 0, ratio, 0, 0)
+  context.clearRect(0, 0, width, height)
+  const spanUs = WINDOWS * perUs
+  const xOf = (us: number) => width - 4 - ((nowUs - us) / spanUs) * (width - 4)
+
+  context.strokeStyle = colour('--edge')
+  context.setLineDash([3, 3])
+  context.beginPath()
+  for (let us = Math.floor(nowUs / perUs) * perUs; us > nowUs - spanUs; us -= perUs) {
+    const x = Math.round(xOf(us)) + 0.5
+    context.moveTo(x, 0)
+    context.lineTo(x, height)
+  }
+  context.stroke()
+  context.setLineDash([])
+
+  const allowed = colour('--allowed')
+  const refused = colour('--refused')
+  for (let i = marks.length - 1; i >= 0; i -= 1) {
+    const mark = marks[i]
+    if (mark.atUs < nowUs - spanUs) break
+    const x = xOf(mark.atUs)
+    if (mark.allowed) {
+      context.fillStyle = allowed
+      context.fillRect(x - 1.5, 4, 3, height - 8)
+      if (mark.delayMs > 0) {
+        const leaves = Math.min(xOf(mark.atUs + mark.delayMs * 1_000), width)
+        context.globalAlpha = 0.5
+        context.fillRect(x, height - 5, leaves - x, 1)
+        context.globalAlpha = 1
+      }
+    } else {
+      context.strokeStyle = refused
+      context.lineWidth = 1.5
+      const middle = height / 2
+      context.beginPath()
+      context.moveTo(x - 3, middle - 3)
+      context.lineTo(x + 3, middle + 3)
+      context.moveTo(x + 3, middle - 3)
+      context.lineTo(x - 3, middle + 3)
+      context.stroke()
+      context.lineWidth = 1
+    }
+  }
+}

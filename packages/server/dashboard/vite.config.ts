@@ -1,0 +1,18 @@
+import { resolve } from 'node:path'
+import { defaultClientConditions, defineConfig } from 'vite'
+
+/** Two pages, which the API serves under a policy that allows nothing inline and no other host. */
+export default defineConfig({
+  root: import.meta.dirname,
+  resolve: { conditions: ['sluice-source', ...defaultClientConditions] },
+  build: {
+    outDir: '../dist-dashboard',
+    emptyOutDir: true,
+    target: ['es2023', 'chrome123', 'firefox128', 'safari17.5'],
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    rolldownOptions: {
+      input: ['index.html', 'play.html'].map((page) => resolve(import.meta.dirname, page)),
+    },
+  },
+})

@@ -1,0 +1,74 @@
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { buildServer } from '../threads/crew.ts'
+import { findBrowser } from './browser.ts'
+
+/** Pages opens pages in a real Chromium. */
+export interface Pages {
+  open(url: string, options?: BrowserContextOptions): Promise<Page>
+  /** Forgets complaints of the pages that a test has provoked itself. */
+  forgive(): void
+}
+
+/**
+ * usePages builds the pages and starts a browser for the tests of a file. A test fails if one of its
+ * pages has complained: an error, a warning, or something that the content policy did not allow.
+ */
+export function usePages(): Pages {
+  let browser: Browser
+  let complaints: string[] = []
+  const closers: (() => Promise<void>)[] = []
+  beforeAll(async () => {
+    buildServer()
+    // The sandbox is not there for root, and shared memory is small in containers.
+    const args = process.getuid?.() === 0 ? ['--no-sandbox', '--disable-dev-shm-usage'] : []
+    browser = await chromium.launch({ executablePath: findBrowser(), args })
+  }, 300_000)
+  afterEach(async () => {
+    for (const close of closers.splice(0)) await close()
+    const said = complaints
+    complaints = []
+    expect(said).toEqual([])
+  })
+  afterAll(() => browser?.close())
+  return {
+    async open(url, options) {
+      const context = await browser.newContext(options)
+      closers.push(() => context.close())
+      const page = await context.newPage()
+      page.setDefaultTimeout(10_000)
+      page.on('pageerror', ({ message }) => complaints.push(message))
+      page.on('console', (said) => {
+        if (['error', 'warning'].includes(said.type())) complaints.push(said.text())
+      })
+      await page.goto(url)
+      return page
+    },
+    forgive() {
+      complaints = []
+    },
+  }
+}
+
+/** Functions that run in the page are texts: the tests do not know the types of a browser. */
+const findNameless = `[...document.querySelectorAll('a, button, input, select, textarea')]
+  .filter((each) => {
+    const label = each.getAttribute('aria-label') || each.labels?.[0]?.innerText || each.innerText
+    return !label?.trim()
+  })
+  .map((each) => each.outerHTML)`
+
+/** namelessControls are controls that have no name for somebody who cannot see them. */
+export function namelessControls(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(findNameless)
+}
+
+/** isTooWide tells whether a page scrolls sideways. */
+export function isTooWide(page: Page): Promise<boolean> {
+  return page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth')
+}
+
+/** inkOf is the colour that a page writes in. */
+export function inkOf(page: Page): Promise<string> {
+  return page.evaluate<string>('getComputedStyle(document.body).color')
+}
