@@ -74,7 +74,7 @@ const rooms = {
 const groups = {
   nouns: 'clock cost decision duration errors exact key later options rule verbs'.split(' '),
   'reference model': ['testing/model', 'testing/meters'],
-  settings: ['settings', 'limits', 'problem'],
+  settings: ['settings', 'limits', 'problem', 'shown-rule'],
   cli: [
     ...['cli', 'command', 'line-cursor', 'replay-command', 'replay-stream'],
     ...['serve-command', 'validate-command', 'check-command', 'report-problems', 'version'],

@@ -41,10 +41,18 @@ function tokenOf({ headers }: IncomingMessage): string | undefined {
   return /^Bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
 }
 
-/** Not a page in a browser here: it names its origin, or in Host the name that points at us. */
+/**
+ * Whether the machine itself asks, and no page of somebody else in a browser here: that names its
+ * origin, or its site, or in Host the name that points at us. Pages of our own may ask.
+ */
 function isLocal({ socket, headers }: IncomingMessage): boolean {
-  if (headers.origin !== undefined) return false
+  const { origin, host = '' } = headers
+  const site = headers['sec-fetch-site']
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
+  if (origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`) {
+    return false
+  }
   const address = socket.remoteAddress ?? ''
   if (!/^(127\.|::ffff:127\.|::1$)/.test(address)) return false
-  return /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i.test(headers.host ?? '')
+  return /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i.test(host)
 }

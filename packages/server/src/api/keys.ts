@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { type Decision, type Duration, SluiceError } from 'sluice'
 import { z } from 'zod'
 import type { AnyLimiter, Limits } from '../limits.ts'
+import { shownRule } from '../shown-rule.ts'
 import { type Guard, wholeOf } from './api.ts'
 import { read } from './check.ts'
 
@@ -15,10 +16,12 @@ export function addKeys(app: FastifyInstance, guard: Guard, limits: () => Limits
   type Named = { Params: { key: string } }
 
   app.get<Named>('/v1/keys/:key', look, async ({ params: { key } }) => {
-    const { policy, all } = limits()
+    const { policy, changes, all } = limits()
     const states: Record<string, Decision> = {}
     for (const [name, limiter] of all) states[name] = await limiter.peek(key, 0)
-    return { key, tier: policy.tierOf(key), limits: states }
+    const rules = policy.rulesFor(key).map(shownRule)
+    const given = { tier: changes.tiers.get(key) ?? null, rules: changes.rules.get(key) ?? null }
+    return { key, tier: policy.tierOf(key), rules, given, limits: states }
   })
 
   app.get('/v1/keys', look, async (request) => {

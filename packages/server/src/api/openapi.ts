@@ -67,6 +67,13 @@ export const operations: Readonly<Record<string, Readonly<Record<string, Operati
   '/v1/top': {
     get: { summary: 'Who is refused most', query: { count: 'integer' }, access: 'read' },
   },
+  '/v1/live': {
+    get: {
+      summary: 'What happens, as server-sent events: start, second, and key for one key',
+      query: { key: 'string' },
+      access: 'read',
+    },
+  },
   '/v1/reload': { post: { summary: 'Read the configuration again', access: 'full' } },
   '/v1/openapi.json': { get: { summary: 'This document' } },
   '/metrics': { get: { summary: 'Metrics for Prometheus', access: 'read' } },

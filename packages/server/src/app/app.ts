@@ -1,9 +1,14 @@
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
+import { forbids } from '../api/access.ts'
 import { type ApiDecision, createApi } from '../api/api.ts'
 import { addAssets } from '../dashboard/assets.ts'
+import { aboutOf } from '../dashboard/live-about.ts'
+import type { LiveAbout } from '../dashboard/live-event.ts'
+import { createLiveFeed } from '../dashboard/live-feed.ts'
+import { addLive } from '../dashboard/live-route.ts'
 import { proxyList } from '../gateway/forwarding.ts'
-import { createGateway } from '../gateway/gateway.ts'
+import { createGateway, startedMs } from '../gateway/gateway.ts'
 import { createRoutes, type RouteEvents } from '../gateway/routes.ts'
 import { createLimits, type Limits } from '../limits.ts'
 import { createMetrics } from '../metrics/metrics.ts'
@@ -38,6 +43,7 @@ export interface App {
 interface State {
   readonly settings: Settings
   readonly limits: Limits
+  readonly about: LiveAbout
   readonly gateway: ReturnType<typeof createRoutes>
   readonly auth: ReturnType<typeof createRoutes>
   isProxy(address: string): boolean
@@ -46,6 +52,8 @@ interface State {
 /** Noted is a decision of the gateway or the API. */
 interface Noted extends ApiDecision {
   readonly shadowed?: boolean
+  /** How long the gateway took, from the request on. */
+  readonly gatewaySeconds?: number
 }
 
 /** startApp starts the gateway and the API. */
@@ -53,6 +61,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const { version, logger } = options
   const metrics = createMetrics({ version })
   const topKeys = createTopKeys()
+  const live = createLiveFeed({ limited: (count) => topKeys.top(count) })
   const refusals = createRefusalLog(logger)
   const changes = await openAssignments(options.settings.assignments)
   let isDegraded = false
@@ -65,25 +74,34 @@ export async function startApp(options: AppOptions): Promise<App> {
     onDegraded(error: Error) {
       isDegraded = true
       metrics.degraded(true)
+      live.degraded(error.message)
       logger.warn({ error: error.message }, 'the store is away')
     },
     onRecovered() {
       isDegraded = false
       metrics.degraded(false)
+      live.degraded(undefined)
       logger.info('the store is back')
     },
   }
 
-  function note({ route, key, decision, seconds, shadowed = false }: Noted): void {
+  function note(noted: Noted): void {
+    const { route, key, decision, seconds, shadowed = false } = noted
     const tier = state.limits.policy.tierOf(key) ?? ''
     metrics.decided({ route, tier, decision, shadowed, ...(seconds ? { seconds } : {}) })
+    live.decided({ ...noted, tier, shadowed, seconds: seconds ?? noted.gatewaySeconds })
     if (decision.allowed) return
     topKeys.count(key, 1, { route, tier, rule: decision.rule })
     refusals.note({ route, tier, key, rule: decision.rule, source: decision.source, shadowed })
   }
 
   const routeEvents: RouteEvents = {
-    onDecision: ({ route, report }) => note({ route, ...report }),
+    onDecision({ route, report }) {
+      const { key, cost, decision, shadowed } = report
+      const sinceMs = startedMs(report.request)
+      const gatewaySeconds = sinceMs && (performance.now() - sinceMs) / 1_000
+      note({ route, key, cost, decision, shadowed, gatewaySeconds })
+    },
     onError: (error) => logger.error(error),
   }
 
@@ -95,6 +113,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     return {
       settings,
       limits,
+      about: aboutOf(settings, version),
       isProxy: proxyList(trustProxy),
       gateway: createRoutes(settings, limits, routeEvents),
       auth: createRoutes({ ...settings, trustProxy: nearer }, limits, {
@@ -152,6 +171,12 @@ export async function startApp(options: AppOptions): Promise<App> {
     add(app, guard) {
       addForwardAuth(app, guard, (asked) => state.auth.find(asked))
       addAssets(app)
+      addLive(app, {
+        feed: live,
+        about: () => state.about,
+        mayChange: ({ raw }) => forbids(raw, 'full', state.settings.admin) === undefined,
+        onRequest: guard('read'),
+      })
     },
   })
 

@@ -31,7 +31,13 @@ export interface GatewayOptions {
 }
 
 const routeOf = Symbol('route')
-type Marked = IncomingMessage & { [routeOf]?: Route }
+const startOf = Symbol('start')
+type Marked = IncomingMessage & { [routeOf]?: Route; [startOf]?: number }
+
+/** startedMs is when the gateway began with a request, by `performance.now()`. */
+export function startedMs(request: IncomingMessage): number | undefined {
+  return (request as Marked)[startOf]
+}
 
 /** createGateway is the reverse proxy: it limits requests by their route and passes them on. */
 export async function createGateway(options: GatewayOptions): Promise<FastifyInstance> {
@@ -98,7 +104,9 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
     }
     const route = routeFor(request.raw)
     if ('status' in route) return void send(reply, route)
-    ;(request.raw as Marked)[routeOf] = route
+    const marked: Marked = request.raw
+    marked[routeOf] = route
+    marked[startOf] = performance.now()
     if (!route.limit) return next()
     route.limit(request.raw, reply.raw, next)
   })

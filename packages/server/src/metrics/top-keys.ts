@@ -142,8 +142,8 @@ function hourOf(us: number): number {
   return Math.floor(us / HOUR_US)
 }
 
-// A key may be a slice, which would keep alive the whole header that it was cut from.
-function ownCopy(key: string): string {
+/** ownCopy is a key that is no slice, which would keep alive the whole header it was cut from. */
+export function ownCopy(key: string): string {
   return Buffer.from(key, 'utf16le').toString('utf16le')
 }
 

@@ -1,0 +1,60 @@
+import type { IncomingMessage } from 'node:http'
+import { describe, expect, it } from 'vitest'
+import { type Access, forbids } from './access.ts'
+
+/** What a caller is answered: a status, or 200 if it may. */
+function ask(
+  headers: Record<string, string>,
+  wanted: Access = 'full',
+  remoteAddress = '127.0.0.1',
+  tokens: { token: string; access: 'read' | 'full' }[] = [],
+): number {
+  const request = { headers, socket: { remoteAddress } } as unknown as IncomingMessage
+  return forbids(request, wanted, { tokens })?.status ?? 200
+}
+
+const host = '127.0.0.1:8081'
+
+describe('access without tokens', () => {
+  it('is for the machine itself, and for the pages that it serves itself', () => {
+    expect(ask({ host })).toBe(200)
+    expect(ask({ host, origin: `http://${host}` })).toBe(200)
+    expect(ask({ host, origin: `http://${host}`, 'sec-fetch-site': 'same-origin' })).toBe(200)
+    expect(ask({ host: 'localhost:8081', origin: 'https://localhost:8081' })).toBe(200)
+    expect(ask({ host: '[::1]:8081', origin: 'http://[::1]:8081' }, 'full', '::1')).toBe(200)
+    expect(ask({ host, 'sec-fetch-site': 'none' })).toBe(200)
+    expect(ask({ host }, 'full', '192.0.2.1')).toBe(403)
+  })
+
+  it.each([
+    ['another site', { origin: 'http://evil.example' }],
+    ['another port of the machine', { origin: 'http://127.0.0.1:3000' }],
+    ['another name of the machine', { origin: 'http://localhost:8081' }],
+    ['a page without an origin', { origin: 'null' }],
+    ['an origin that begins like ours', { origin: `http://${host}.evil.example` }],
+    ['another scheme', { origin: `ftp://${host}` }],
+    ['another site that does not name itself', { 'sec-fetch-site': 'cross-site' }],
+    ['another port that does not name itself', { 'sec-fetch-site': 'same-site' }],
+    ['a name that points at us', { host: 'evil.example' }],
+    ['a page of such a name', { host: 'evil.example:8081', origin: 'http://evil.example:8081' }],
+    ['no host at all', { host: '', origin: 'http://' }],
+  ])('is not for %s', (_who, headers) => {
+    expect(ask({ host, ...headers })).toBe(403)
+    expect(ask({ host, ...headers }, 'check')).toBe(403)
+  })
+})
+
+describe('access with tokens', () => {
+  it('is by token from everywhere, and for decisions also near by', () => {
+    const tokens = [
+      { token: 'look', access: 'read' as const },
+      { token: 'change', access: 'full' as const },
+    ]
+    const by = (token: string, wanted: Access) =>
+      ask({ host: 'api', authorization: `Bearer ${token}` }, wanted, '192.0.2.1', tokens)
+    expect([by('look', 'read'), by('look', 'full'), by('change', 'full')]).toEqual([200, 403, 200])
+    expect(by('neither', 'read')).toBe(401)
+    expect(ask({ host, origin: `http://${host}` }, 'read', '127.0.0.1', tokens)).toBe(401)
+    expect(ask({ host }, 'check', '127.0.0.1', tokens)).toBe(200)
+  })
+})

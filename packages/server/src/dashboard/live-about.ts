@@ -1,0 +1,17 @@
+import type { Rule } from 'sluice'
+import type { Settings } from '../settings.ts'
+import { shownRule } from '../shown-rule.ts'
+import type { LiveAbout } from './live-event.ts'
+
+/** aboutOf is what people want to know of a configuration. */
+export function aboutOf({ tiers, routes, store }: Settings, version: string): LiveAbout {
+  const shown = (entries: readonly (readonly [string, readonly Rule[]])[]) =>
+    Object.fromEntries(entries.map(([name, rules]) => [name, rules.map(shownRule)]))
+  const own = routes.flatMap(({ name, rules }) => (rules ? [[name, rules] as const] : []))
+  return {
+    version,
+    tiers: shown(Object.entries(tiers)),
+    routes: shown(own),
+    store: { kind: store.kind, onFailure: store.onFailure },
+  }
+}

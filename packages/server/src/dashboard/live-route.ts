@@ -1,0 +1,97 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { SluiceError } from 'sluice'
+import { PROBLEM_TYPE, problem, problemText } from '../problem.ts'
+import type { LiveAbout, LiveStart } from './live-event.ts'
+import type { LiveFeed } from './live-feed.ts'
+
+/** LiveRouteOptions are what the stream tells besides the feed. */
+export interface LiveRouteOptions {
+  readonly feed: LiveFeed
+  /** What is configured; another object after a change. */
+  about(): LiveAbout
+  /** Whether the one who asks may change something. */
+  mayChange(request: FastifyRequest): boolean
+  /** Lets only those in who may look. */
+  readonly onRequest: (request: FastifyRequest, reply: FastifyReply, next: () => void) => void
+}
+
+const MOST_WATCHERS = 32
+const LONGEST_KEY = 1_024
+/** A watcher that has not read for so many seconds is dropped. */
+const MOST_SKIPPED = 15
+
+/**
+ * addLive adds `GET /v1/live`, a stream of server-sent events: `start` first and after a change of
+ * the configuration, `second` every second, and with `?key=` also `key` when that was decided about.
+ * Who reads too slowly misses seconds, and is dropped in the end; who comes when 32 watch is refused.
+ */
+export function addLive(app: FastifyInstance, options: LiveRouteOptions): void {
+  const { feed, about, mayChange, onRequest } = options
+  const streams = new Set<() => void>()
+  app.addHook('preClose', (done) => {
+    for (const end of streams) end()
+    feed.close()
+    done()
+  })
+
+  app.get('/v1/live', { onRequest, exposeHeadRoute: false }, (request, reply) => {
+    const key = keyOf(request.query as { key?: unknown })
+    if (streams.size >= MOST_WATCHERS) {
+      const told = problem(503, `${MOST_WATCHERS} watch already. Close a page, and try again.`)
+      return reply.code(503).type(PROBLEM_TYPE).send(problemText(told))
+    }
+    reply.hijack()
+    const { raw } = reply
+    raw.writeHead(200, {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+      'x-content-type-options': 'nosniff',
+    })
+    let skipped = 0
+    let told: LiveAbout | undefined
+    const send = (event: string, data: object) =>
+      raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+    const start = () => {
+      told = about()
+      const history = feed.history()
+      const first: LiveStart = {
+        ...told,
+        mayChange: mayChange(request),
+        history,
+        away: feed.away(),
+      }
+      send('start', first)
+    }
+    start()
+    const unwatch = feed.watch({
+      key,
+      news(news) {
+        if (raw.writableNeedDrain) {
+          skipped += 1
+          if (skipped > MOST_SKIPPED) raw.destroy()
+          return
+        }
+        skipped = 0
+        if (about() !== told) start()
+        else send('second', news)
+      },
+      keyNews(news) {
+        if (skipped === 0) send('key', news)
+      },
+    })
+    const end = () => raw.end()
+    streams.add(end)
+    raw.once('close', () => {
+      unwatch()
+      streams.delete(end)
+    })
+    return reply
+  })
+}
+
+function keyOf({ key }: { key?: unknown }): string | undefined {
+  if (key === undefined) return undefined
+  if (typeof key === 'string' && key !== '' && key.length <= LONGEST_KEY) return key
+  throw new SluiceError('SLUICE_KEY', 'key must be given once, with 1 to 1,024 characters.')
+}

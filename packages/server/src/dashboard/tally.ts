@@ -1,0 +1,56 @@
+import { OTHER } from '../metrics/label-cap.ts'
+import type { LiveCount } from './live-event.ts'
+
+/** Tally counts decisions by route, tier and rule until it is read. */
+export interface Tally {
+  count(route: string, tier: string, rule: string, outcome: Outcome): void
+  /** What was counted since it was read last. */
+  take(): LiveCount[]
+}
+
+export type Outcome = 'allowed' | 'refused' | 'shadowed'
+type Writable = { -readonly [Name in keyof LiveCount]: LiveCount[Name] }
+
+/**
+ * createTally tells the first `most` combinations of each reading apart; all others are `other`.
+ * Maps in maps, because joining three names would take longer than to look each up.
+ */
+export function createTally(most = 200): Tally {
+  let byRoute = new Map<string, Map<string, Map<string, Writable>>>()
+  let counts: Writable[] = []
+  let other: Writable | undefined
+
+  function add(route: string, tier: string, rule: string): Writable {
+    const count = { route, tier, rule, allowed: 0, refused: 0, shadowed: 0 }
+    counts.push(count)
+    return count
+  }
+
+  function enter(route: string, tier: string, rule: string): Writable {
+    if (counts.length >= most) {
+      other ??= add(OTHER, OTHER, OTHER)
+      return other
+    }
+    const byTier = byRoute.get(route) ?? new Map<string, Map<string, Writable>>()
+    const byRule = byTier.get(tier) ?? new Map<string, Writable>()
+    const count = add(route, tier, rule)
+    byRoute.set(route, byTier)
+    byTier.set(tier, byRule)
+    byRule.set(rule, count)
+    return count
+  }
+
+  return {
+    count(route, tier, rule, outcome) {
+      const known = byRoute.get(route)?.get(tier)?.get(rule) ?? enter(route, tier, rule)
+      known[outcome] += 1
+    },
+    take() {
+      const taken = counts
+      byRoute = new Map()
+      counts = []
+      other = undefined
+      return taken
+    },
+  }
+}

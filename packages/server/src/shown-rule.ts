@@ -1,0 +1,15 @@
+import type { Rule } from 'sluice'
+
+/** ShownRule is a rule as people want to see it; JSON makes null of what is infinite. */
+export interface ShownRule {
+  readonly name: string
+  readonly algorithm: string
+  readonly limit: number | null
+  readonly perMs: number
+  readonly capacity: number | null
+}
+
+/** shownRule is what people want to see of a rule. */
+export function shownRule({ name, algorithm, limit, perUs, capacity }: Rule): ShownRule {
+  return { name, algorithm: algorithm.name, limit, perMs: perUs / 1_000, capacity }
+}
