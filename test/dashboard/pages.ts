@@ -6,6 +6,8 @@ import { findBrowser } from './browser.ts'
 /** Pages opens pages in a real Chromium. */
 export interface Pages {
   open(url: string, options?: BrowserContextOptions): Promise<Page>
+  /** What pages have complained of. */
+  complaints(): readonly string[]
   /** Forgets complaints of the pages that a test has provoked itself. */
   forgive(): void
 }
@@ -44,6 +46,7 @@ export function usePages(): Pages {
       await page.goto(url)
       return page
     },
+    complaints: () => complaints,
     forgive() {
       complaints = []
     },

@@ -1,5 +1,6 @@
 import '../base.css'
+import './watch.css'
 import { render } from 'preact'
-import { Header } from '../header.tsx'
+import { WatchPage } from './watch-page.tsx'
 
-render(<Header page="dashboard" />, document.body)
+render(<WatchPage />, document.body)

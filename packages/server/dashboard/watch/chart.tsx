@@ -1,0 +1,105 @@
+import 'uplot/dist/uPlot.min.css'
+import { useEffect, useRef } from 'preact/hooks'
+import uPlot from 'uplot'
+import { colour } from '../theme.tsx'
+import { clockOf } from './words.ts'
+
+/** Line is a line of a chart; `colour` is a name of the style sheet. */
+export interface Line {
+  readonly label: string
+  readonly colour: string
+  /** Drawn with gaps, so that colour is not the only difference. */
+  readonly isDashed?: boolean
+  readonly values: readonly (number | null)[]
+}
+
+/** ChartProps: the lines share their times, in seconds since 1970. */
+interface ChartProps {
+  readonly label: string
+  readonly times: readonly number[]
+  readonly lines: readonly Line[]
+  format(value: number): string
+}
+
+const HEIGHT = 200
+const SPAN_SECONDS = 300
+
+/** Chart draws lines over the last five minutes. The lines' number and names never change. */
+export function Chart({ label, times, lines, format }: ChartProps) {
+  const place = useRef<HTMLDivElement>(null)
+  const plot = useRef<uPlot | undefined>(undefined)
+  const latest = useRef(lines)
+  latest.current = lines
+
+  useEffect(() => {
+    const box = place.current
+    if (!box) return
+    const chart = new uPlot(
+      optionsOf(latest.current, format, box.clientWidth),
+      [[], ...latest.current.map(() => [])],
+      box,
+    )
+    plot.current = chart
+    const sizes = new ResizeObserver(() =>
+      chart.setSize({ width: box.clientWidth, height: HEIGHT }),
+    )
+    sizes.observe(box)
+    const themes = new MutationObserver(() => chart.redraw())
+    themes.observe(document.documentElement, { attributeFilter: ['data-theme'] })
+    const scheme = matchMedia('(prefers-color-scheme: dark)')
+    const redraw = () => chart.redraw()
+    scheme.addEventListener('change', redraw)
+    return () => {
+      scheme.removeEventListener('change', redraw)
+      sizes.disconnect()
+      themes.disconnect()
+      chart.destroy()
+    }
+  }, [])
+
+  useEffect(() => {
+    const chart = plot.current
+    const data = [[...times], ...lines.map(({ values }) => [...values])]
+    chart?.setData(data as uPlot.AlignedData)
+    // Where nobody points at something, the legend has the latest.
+    const isPointed = (chart?.cursor.left ?? -1) >= 0
+    if (!isPointed && times.length > 0) chart?.setLegend({ idx: times.length - 1 })
+  })
+  return <div ref={place} class="chart" role="img" aria-label={label} />
+}
+
+function optionsOf(
+  lines: readonly Line[],
+  format: (value: number) => string,
+  width: number,
+): uPlot.Options {
+  const axis = {
+    stroke: () => colour('--muted'),
+    grid: { stroke: () => colour('--line'), width: 1 },
+    ticks: { stroke: () => colour('--line'), width: 1 },
+  }
+  return {
+    width,
+    height: HEIGHT,
+    cursor: { drag: { x: false, y: false } },
+    scales: {
+      x: { range: (_plot, _least, most) => [(most ?? Date.now() / 1_000) - SPAN_SECONDS, most] },
+      y: { range: (_plot, _least, most) => [0, Math.max(most ?? 0, Number.MIN_VALUE) * 1.1 || 1] },
+    },
+    axes: [
+      { ...axis, space: 90, values: (_plot, values) => values.map((at) => clockOf(at * 1_000)) },
+      { ...axis, size: 62, values: (_plot, values) => values.map(format) },
+    ],
+    series: [
+      { label: 'at', value: (_plot, at) => (at === null ? '–' : clockOf(at * 1_000)) },
+      ...lines.map(({ label, colour: name, isDashed }) => ({
+        label,
+        stroke: () => colour(name),
+        width: 1.75,
+        ...(isDashed ? { dash: [6, 3] } : {}),
+        points: { show: false },
+        value: (_plot: uPlot, value: number | null) => (value === null ? '–' : format(value)),
+      })),
+    ],
+  }
+}

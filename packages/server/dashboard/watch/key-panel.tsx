@@ -1,0 +1,84 @@
+import { Gauges } from './gauges.tsx'
+import { KeyActions } from './key-actions.tsx'
+import { KeyText } from './key-text.tsx'
+import type { LiveState } from './live-state.ts'
+import { useKey } from './use-key.ts'
+import { clockOf, inWords, reasonOf } from './words.ts'
+
+const signs = { allowed: '✓', refused: '✕', shadowed: '◌' } as const
+
+/** KeyPanel shows all about one key: what is left, why it was refused, and what can be done. */
+export function KeyPanel({
+  id,
+  state: live,
+  close,
+}: {
+  id: string
+  state: LiveState
+  close(): void
+}) {
+  const { reading, problem, refresh } = useKey(id)
+  const { mayChange, tiers } = live.start
+  const blocked = Object.values(reading?.state.limits ?? {}).find(
+    ({ source }) => source === 'blocked',
+  )
+  return (
+    <div class="key" data-role="key">
+      <div class="heading">
+        <h3 class="key-name">
+          <KeyText text={id} />
+        </h3>
+        <button type="button" onClick={close}>
+          Close
+        </button>
+      </div>
+      <p class="problem">{problem}</p>
+      {reading && (
+        <>
+          <p>
+            Tier <b data-role="tier">{reading.state.tier}</b>
+            {reading.state.given.tier !== null && <span class="small"> given at run time</span>}
+            {reading.state.given.rules !== null && (
+              <span class="small"> · has rules of its own</span>
+            )}
+            {blocked && (
+              <b class="refused" data-role="blocked">
+                {' '}
+                ✕ blocked for another {inWords(blocked.retryAfterMs)}
+              </b>
+            )}
+          </p>
+          <Gauges reading={reading} about={live.start} />
+          {mayChange ? (
+            <KeyActions
+              key={id}
+              state={reading.state}
+              tiers={Object.keys(tiers)}
+              isBlocked={blocked !== undefined}
+              changed={refresh}
+            />
+          ) : (
+            <p class="small">Your token may look, and change nothing.</p>
+          )}
+        </>
+      )}
+      <h3>Recent decisions</h3>
+      {live.decisions.length === 0 && (
+        <p class="small">No refusal is remembered. New decisions appear here while you look.</p>
+      )}
+      <ul class="decisions">
+        {live.decisions.map((decision, i) => (
+          <li key={`${decision.atMs}/${live.decisions.length - i}`}>
+            <span class="small">{clockOf(decision.atMs)}</span>
+            <span class={decision.outcome === 'allowed' ? 'allowed' : 'refused'}>
+              <span aria-hidden="true">{signs[decision.outcome]} </span>
+              {reasonOf(decision)}
+            </span>
+            <span class="small">{decision.route ? `on ${decision.route}` : 'by the API'}</span>
+          </li>
+        ))}
+      </ul>
+      {live.leftOut > 0 && <p class="small">{live.leftOut} more came too fast to list.</p>}
+    </div>
+  )
+}

@@ -1,0 +1,39 @@
+import { useState } from 'preact/hooks'
+import { token } from './api.ts'
+
+/** TokenForm asks for a token; `problem` is what was wrong with the last one. */
+export function TokenForm({ problem, given }: { problem: string; given(): void }) {
+  const [text, setText] = useState('')
+  return (
+    <form
+      class="panel ask"
+      onSubmit={(event) => {
+        event.preventDefault()
+        token.set(text.trim())
+        given()
+      }}
+    >
+      <h1>A token, please</h1>
+      <p class="small">
+        One of <code>admin.tokens</code> in the configuration. This tab keeps it until it is closed.
+      </p>
+      <label class="field">
+        <span>Token</span>
+        <input
+          type="password"
+          name="token"
+          autocomplete="off"
+          required
+          value={text}
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+        />
+      </label>
+      <button type="submit" class="primary">
+        Look
+      </button>
+      <p class="problem" role="alert">
+        {problem}
+      </p>
+    </form>
+  )
+}

@@ -1,0 +1,36 @@
+import type { LiveKey } from '../../src/dashboard/live-event.ts'
+import { KeyText } from './key-text.tsx'
+
+/** TopKeysProps: keys, the most frequent first. */
+interface TopKeysProps {
+  readonly id: string
+  readonly title: string
+  readonly none: string
+  readonly keys: readonly LiveKey[]
+  look(key: string): void
+}
+
+/** TopKeys lists keys; each opens. */
+export function TopKeys({ id, title, none, keys, look }: TopKeysProps) {
+  return (
+    <section class="panel" aria-labelledby={id}>
+      <h2 id={id}>
+        {title} <span class="small">in the last hours</span>
+      </h2>
+      {keys.length === 0 && <p class="small">{none}</p>}
+      <ol class="top-keys">
+        {keys.map(({ key, count, route, tier, rule }) => (
+          <li key={key}>
+            <button type="button" class="link" onClick={() => look(key)}>
+              <KeyText text={key} />
+            </button>
+            <span class="small">
+              {[tier, rule, route && `on ${route}`].filter((part) => part !== '').join(' · ')}
+            </span>
+            <b data-role="count">{Math.round(count)}</b>
+          </li>
+        ))}
+      </ol>
+    </section>
+  )
+}

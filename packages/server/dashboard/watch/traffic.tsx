@@ -1,0 +1,123 @@
+import { useState } from 'preact/hooks'
+import { Chart } from './chart.tsx'
+import { type LiveState, sumOf, totals } from './live-state.ts'
+
+/** Traffic shows what was allowed and refused, by route and tier, and which rules refused. */
+export function Traffic({ state: { seconds } }: { state: LiveState }) {
+  const [route, setRoute] = useState('')
+  const [tier, setTier] = useState('')
+  const rows = totals(seconds, ({ route, tier }) => JSON.stringify([route, tier]))
+  const sums = seconds.map(({ counts, forMs }) => {
+    const { allowed, refused } = sumOf(counts, { route, tier })
+    return { allowed: (allowed * 1_000) / forMs, refused: (refused * 1_000) / forMs }
+  })
+  const choices = (name: 'route' | 'tier') => [...new Set(rows.map(({ about }) => about[name]))]
+  return (
+    <section class="panel traffic" aria-labelledby="traffic-title">
+      <div class="heading">
+        <h2 id="traffic-title">Decisions a second</h2>
+        <Choice label="Route" value={route} choices={choices('route')} choose={setRoute} />
+        <Choice label="Tier" value={tier} choices={choices('tier')} choose={setTier} />
+      </div>
+      <Chart
+        label="Allowed and refused decisions a second, over the last five minutes"
+        times={seconds.map(({ atMs }) => atMs / 1_000)}
+        lines={[
+          { label: 'allowed', colour: '--allowed', values: sums.map(({ allowed }) => allowed) },
+          {
+            label: 'refused',
+            colour: '--refused',
+            isDashed: true,
+            values: sums.map(({ refused }) => refused),
+          },
+        ]}
+        format={(value) => String(Number(value.toFixed(1)))}
+      />
+      <div class="scroll">
+        <table>
+          <caption>By route and tier, last 5 minutes</caption>
+          <thead>
+            <tr>
+              <th scope="col">Route</th>
+              <th scope="col">Tier</th>
+              <th scope="col">Allowed</th>
+              <th scope="col">Refused</th>
+              <th scope="col">In shadow</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(({ name, about, allowed, refused, shadowed }) => (
+              <tr key={name} data-route={about.route} data-tier={about.tier}>
+                <th scope="row">{about.route || 'API'}</th>
+                <td>{about.tier}</td>
+                <td data-role="allowed">{allowed}</td>
+                <td data-role="refused" class={refused > 0 ? 'refused' : ''}>
+                  {refused}
+                </td>
+                <td>{shadowed}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        {rows.length === 0 && <p class="small">Nothing was decided in the last five minutes.</p>}
+      </div>
+    </section>
+  )
+}
+
+function Choice(props: {
+  label: string
+  value: string
+  choices: string[]
+  choose(value: string): void
+}) {
+  const { label, value, choices, choose } = props
+  return (
+    <label class="choice">
+      <span>{label}</span>
+      <select value={value} onChange={({ currentTarget }) => choose(currentTarget.value)}>
+        <option value="">all</option>
+        {choices
+          .filter((choice) => choice !== '')
+          .map((choice) => (
+            <option key={choice} value={choice}>
+              {choice}
+            </option>
+          ))}
+      </select>
+    </label>
+  )
+}
+
+/** Refusals shows which rules refuse. */
+export function Refusals({ state: { seconds } }: { state: LiveState }) {
+  const rules = totals(seconds, ({ rule, tier, route }) => JSON.stringify([rule, tier, route]))
+    .filter(({ refused, shadowed }) => refused + shadowed > 0)
+    .sort((a, b) => b.refused + b.shadowed - a.refused - a.shadowed)
+    .slice(0, 10)
+  const most = Math.max(1, ...rules.map(({ refused, shadowed }) => refused + shadowed))
+  return (
+    <section class="panel" aria-labelledby="refusals-title">
+      <h2 id="refusals-title">
+        Refusals by rule <span class="small">in the last 5 minutes</span>
+      </h2>
+      {rules.length === 0 && <p class="small">Nobody was refused.</p>}
+      <ul class="bars">
+        {rules.map(({ name, about, refused, shadowed }) => (
+          <li key={name} data-rule={about.rule}>
+            <span>
+              <b>{about.rule}</b>{' '}
+              <span class="small">
+                {about.tier} on {about.route || 'API'}
+              </span>
+            </span>
+            <b class="refused" data-role="refused">
+              {refused + shadowed}
+            </b>
+            <meter min="0" max={most} value={refused + shadowed} aria-hidden="true" />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}

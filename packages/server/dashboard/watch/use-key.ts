@@ -1,0 +1,53 @@
+import { useCallback, useEffect, useState } from 'preact/hooks'
+import type { Decision } from 'sluice'
+import type { ShownRule } from '../../src/shown-rule.ts'
+import { ask } from './api.ts'
+
+/** KeyState is what `GET /v1/keys/:key` answers. */
+export interface KeyState {
+  readonly key: string
+  readonly tier: string
+  /** The rules of its tier, or its own. */
+  readonly rules: readonly ShownRule[]
+  /** What operators gave it at run time. */
+  readonly given: { readonly tier: string | null; readonly rules: readonly string[] | null }
+  /** By limiter; `tiers` is that of its tier. JSON has null for what is infinite. */
+  readonly limits: Readonly<Record<string, Decision>>
+}
+
+/** Reading is a state, and when it was read, by `performance.now()`. */
+export interface Reading {
+  readonly state: KeyState
+  readonly atMs: number
+}
+
+const EVERY_MS = 1_000
+
+/** useKey reads a key again and again while somebody looks, and at once when `refresh` is called. */
+export function useKey(key: string) {
+  const [reading, setReading] = useState<Reading>()
+  const [problem, setProblem] = useState('')
+  const refresh = useCallback(async () => {
+    try {
+      const response = await ask(pathOf(key))
+      const state = (await response.json()) as KeyState
+      setReading({ state, atMs: performance.now() })
+      setProblem('')
+    } catch (error) {
+      setProblem((error as Error).message)
+    }
+  }, [key])
+  useEffect(() => {
+    void refresh()
+    const timer = setInterval(() => {
+      if (document.visibilityState === 'visible') void refresh()
+    }, EVERY_MS)
+    return () => clearInterval(timer)
+  }, [refresh])
+  return { reading: reading?.state.key === key ? reading : undefined, problem, refresh }
+}
+
+/** pathOf is where a key is found in the API. */
+export function pathOf(key: string, what = ''): string {
+  return `/v1/keys/${encodeURIComponent(key)}${what}`
+}

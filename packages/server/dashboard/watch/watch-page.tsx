@@ -1,0 +1,118 @@
+import { useEffect, useState } from 'preact/hooks'
+import { Header } from '../header.tsx'
+import { type ApiProblem, token } from './api.ts'
+import { KeyPanel } from './key-panel.tsx'
+import { KeySearch } from './key-search.tsx'
+import { type LiveState, startedState, withKey, withSecond } from './live-state.ts'
+import { openLive } from './live-stream.ts'
+import { type Connection, Status } from './status.tsx'
+import { StorePanel } from './store-panel.tsx'
+import { TokenForm } from './token-form.tsx'
+import { TopKeys } from './top-keys.tsx'
+import { Refusals, Traffic } from './traffic.tsx'
+
+/** WatchPage is the dashboard. The key that is looked at is in its address. */
+export function WatchPage() {
+  const [key, setKey] = useState(() => new URLSearchParams(location.search).get('key') ?? '')
+  const [state, setState] = useState<LiveState>()
+  const [connection, setConnection] = useState<Connection>('connecting')
+  const [problem, setProblem] = useState<ApiProblem>()
+  const [attempt, setAttempt] = useState(0)
+
+  useEffect(() => {
+    history.replaceState(null, '', key === '' ? '/' : `/?key=${encodeURIComponent(key)}`)
+    return openLive(key, {
+      start(start) {
+        setProblem(undefined)
+        setConnection('live')
+        setState((before) => startedState(start, before))
+      },
+      second: (news) => setState((before) => before && withSecond(before, news)),
+      key: (news) => setState((before) => before && withKey(before, news)),
+      refused(told) {
+        setState(undefined)
+        setProblem(told)
+      },
+      lost: () => setConnection('reconnecting'),
+    })
+  }, [key, attempt])
+
+  function look(next: string): void {
+    // A key with half a character cannot be written in an address.
+    if (!next.isWellFormed()) return
+    setState((before) => before && { ...before, decisions: [], leftOut: 0 })
+    setKey(next)
+    document.getElementById('key-title')?.scrollIntoView({ block: 'nearest' })
+  }
+
+  return (
+    <>
+      <Header page="dashboard" />
+      <main class="watch">
+        {problem?.status === 401 && (
+          <TokenForm
+            problem={token.get() === '' ? '' : problem.message}
+            given={() => setAttempt(attempt + 1)}
+          />
+        )}
+        {problem && problem.status !== 401 && (
+          <section class="panel ask">
+            <h1>Not from here</h1>
+            <p role="alert">{problem.message}</p>
+          </section>
+        )}
+        {!problem && !state && (
+          <p role="status" class="small">
+            {connection}…
+          </p>
+        )}
+        {state && (
+          <>
+            <h1 class="unseen">Dashboard</h1>
+            <Status state={state} connection={connection} />
+            <section class="panel looked" aria-labelledby="key-title">
+              <h2 id="key-title">Who is limited, and why?</h2>
+              <KeySearch look={look} />
+              {key !== '' && <KeyPanel id={key} state={state} close={() => look('')} />}
+            </section>
+            <Traffic state={state} />
+            <TopKeys
+              id="limited-title"
+              title="Refused most"
+              none="Nobody was refused."
+              keys={state.top.limited}
+              look={look}
+            />
+            <TopKeys
+              id="talking-title"
+              title="Asking most"
+              none="Nobody has asked."
+              keys={state.top.talking}
+              look={look}
+            />
+            <Refusals state={state} />
+            <StorePanel state={state} />
+            <footer class="small">
+              Sluice {state.start.version} · <a href="/v1/openapi.json">API</a>
+              {token.get() !== '' && (
+                <>
+                  {' · '}
+                  <button
+                    type="button"
+                    class="link"
+                    onClick={() => {
+                      token.forget()
+                      location.reload()
+                    }}
+                  >
+                    Forget the token
+                  </button>
+                </>
+              )}
+            </footer>
+          </>
+        )}
+      </main>
+    </>
+  )
+}

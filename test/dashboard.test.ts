@@ -1,0 +1,276 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Page } from 'playwright-core'
+import { parseRule } from 'sluice'
+import { afterEach, describe, expect, it } from 'vitest'
+import { inkOf, isTooWide, namelessControls, usePages } from './dashboard/pages.ts'
+import { startRedis } from './redis/server.ts'
+import { as, closeAll, json, settingsOf, start } from './server/service.ts'
+
+const pages = usePages()
+afterEach(closeAll)
+
+const routes = [
+  { name: 'search', path: '/search', cost: 3 },
+  { name: 'login', path: '/login', rules: [parseRule('2/1h name logins')] },
+  { name: 'rest', path: '/**' },
+]
+
+/** Asks one after the other, so that what is decided is known. */
+async function send(times: number, url: string, user: string): Promise<void> {
+  for (let i = 0; i < times; i += 1) await (await fetch(url, as(user))).text()
+}
+
+/** What the table says of a route: allowed and refused in the last minutes. */
+async function row(page: Page, route: string): Promise<string[]> {
+  const found = page.locator(`tr[data-route="${route}"] td`)
+  return (await found.count()) === 0 ? [] : (await found.allInnerTexts()).slice(1, 3)
+}
+
+async function show(page: Page, key: string): Promise<void> {
+  await page.getByLabel('Key, or a part of it').fill(key)
+  await page.getByRole('button', { name: 'Exactly this' }).click()
+  await page.locator('[data-role=tier]').waitFor()
+}
+
+function left(page: Page, limiter: string): Promise<string> {
+  return page.locator(`[data-limiter=${limiter}] [data-role=remaining]`).innerText()
+}
+
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+
+const said = (page: Page) => page.locator('[data-role=said]').innerText()
+
+describe('the dashboard', () => {
+  it('shows live what is decided, and for whom', async () => {
+    const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
+    await send(3, `${gatewayUrl}/a`, 'early')
+    const page = await pages.open(apiUrl)
+    await expect.poll(() => row(page, 'rest'), { timeout: 5_000 }).toEqual(['3', '0'])
+    await send(7, `${gatewayUrl}/a`, 'alice')
+    await send(2, `${gatewayUrl}/search`, 'bob')
+    await expect.poll(() => row(page, 'rest'), { timeout: 5_000 }).toEqual(['8', '2'])
+    expect(await row(page, 'search')).toEqual(['1', '1'])
+    const limited = page.getByRole('region', { name: 'Refused most' })
+    await expect
+      .poll(() => limited.getByRole('button').allInnerTexts())
+      .toEqual(['x-user:alice', 'x-user:bob'])
+    const talking = page.getByRole('region', { name: 'Asking most' }).getByRole('listitem')
+    expect(await talking.first().innerText()).toMatch(/x-user:alice.*\b7$/s)
+    expect(
+      await page.locator('[data-rule=token-bucket] [data-role=refused]').first().innerText(),
+    ).toBe('2')
+    expect(await page.locator('[data-role=store]').innerText()).toContain('there')
+  })
+
+  it('shows a key, why it was refused, and lets it be reset, blocked and given more', async () => {
+    const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
+    await send(6, `${gatewayUrl}/a`, 'alice')
+    await send(1, `${gatewayUrl}/login`, 'alice')
+    const page = await pages.open(apiUrl)
+    await show(page, 'x-user:alice')
+    expect([await left(page, 'tiers'), await left(page, 'login')]).toEqual(['0', '1'])
+    expect(await page.locator('[data-role=tier]').innerText()).toBe('free')
+    const decisions = page.locator('.decisions')
+    await expect
+      .poll(() => decisions.innerText())
+      .toMatch(/rule token-bucket refused: cost 1, 0 left, retry in 12 min/)
+    await send(1, `${gatewayUrl}/search`, 'alice')
+    await expect.poll(() => decisions.innerText(), { timeout: 5_000 }).toMatch(/cost 3, 0 left/)
+
+    await press(page, 'Reset')
+    await expect.poll(() => said(page)).toBe('It is fresh.')
+    await expect.poll(() => left(page, 'tiers')).toBe('5')
+    await press(page, 'Block')
+    await page.locator('[data-role=blocked]').waitFor()
+    expect((await fetch(gatewayUrl, as('alice'))).status).toBe(429)
+    await expect
+      .poll(() => decisions.innerText(), { timeout: 5_000 })
+      .toMatch(/blocked for another/)
+    await press(page, 'Unblock')
+    await page.locator('[data-role=blocked]').waitFor({ state: 'detached' })
+    expect((await fetch(gatewayUrl, as('alice'))).status).toBe(200)
+
+    await page.getByLabel('New tier').selectOption('pro')
+    await press(page, 'Set tier')
+    await expect.poll(() => left(page, 'tiers')).toBe('99')
+    await press(page, 'Take tier back')
+    await expect.poll(() => left(page, 'tiers')).toBe('4')
+    await page.getByLabel('Rules of its own').fill('50/1h burst 0')
+    await press(page, 'Set rules')
+    await expect.poll(() => said(page)).toMatch(/burst must be a whole number/)
+    await page.getByLabel('Rules of its own').fill('50/1h, 500/1d name daily')
+    await press(page, 'Set rules')
+    await page.locator('[data-rule=daily]').waitFor()
+    expect(await page.locator('[data-limiter=tiers]').count()).toBe(2)
+    await press(page, 'Take rules back')
+    await page.locator('[data-rule=daily]').waitFor({ state: 'detached' })
+
+    expect(page.url()).toContain('?key=x-user%3Aalice')
+    await page.reload()
+    await expect.poll(() => left(page, 'tiers')).toBe('4')
+    pages.forgive()
+  })
+
+  it('finds keys by a part of them', async () => {
+    const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
+    for (const user of ['ann', 'anna', 'bob']) await send(1, gatewayUrl, user)
+    const page = await pages.open(apiUrl)
+    await page.getByLabel('Key, or a part of it').fill('ann')
+    await page.keyboard.press('Enter')
+    const found = page.locator('.found button')
+    await found.first().waitFor()
+    expect((await found.allInnerTexts()).sort()).toEqual(['x-user:ann', 'x-user:anna'])
+    await found.last().click()
+    await page.locator('[data-role=tier]').waitFor()
+    expect(await left(page, 'tiers')).toBe('4')
+  })
+
+  it('refills gauges between two readings', async () => {
+    const tiers = { free: [parseRule('10/5s')] }
+    const { apiUrl, gatewayUrl } = await start(settingsOf({ tiers }))
+    const page = await pages.open(apiUrl)
+    await show(page, 'x-user:alice')
+    await send(10, gatewayUrl, 'alice')
+    await expect.poll(() => left(page, 'tiers'), { timeout: 3_000 }).not.toBe('10')
+    // From now on nothing is read any more, and it goes on all the same.
+    await page.route('**/v1/keys/*', () => {})
+    const widthOf = () =>
+      page.evaluate<number>("document.querySelector('.bar > span').getBoundingClientRect().width")
+    // What was read last is drawn by then.
+    await sleep(300)
+    const before = await widthOf()
+    await expect.poll(widthOf).toBeGreaterThan(before + 5)
+    await expect.poll(() => left(page, 'tiers'), { timeout: 8_000 }).toBe('10')
+  })
+
+  it('asks for a token, and offers no more than that allows', async () => {
+    const tokens = [
+      { token: 'r'.repeat(20), access: 'read' },
+      { token: 'f'.repeat(20), access: 'full' },
+    ] as const
+    const { apiUrl } = await start(settingsOf({ admin: { tokens } }, routes))
+    const page = await pages.open(apiUrl)
+    await page.getByLabel('Token').waitFor()
+    expect(await page.locator('main').innerText()).not.toMatch(/Decisions|Store/)
+    await page.getByLabel('Token').fill('wrong')
+    await press(page, 'Look')
+    await expect.poll(() => page.getByRole('alert').innerText()).toMatch(/not known/)
+    await page.getByLabel('Token').fill(tokens[0].token)
+    await press(page, 'Look')
+    await show(page, 'x-user:alice')
+    expect(await page.getByRole('button', { name: 'Reset' }).count()).toBe(0)
+    expect(await page.locator('main').innerText()).toMatch(/may look, and change nothing/)
+    await press(page, 'Forget the token')
+    await page.getByLabel('Token').fill(tokens[1].token)
+    await press(page, 'Look')
+    await press(page, 'Reset')
+    await expect.poll(() => said(page)).toBe('It is fresh.')
+    expect(await page.evaluate('localStorage.length')).toBe(0)
+    pages.forgive()
+  })
+
+  it('says that it reconnects, and does so when the server is back', async () => {
+    const first = await start(settingsOf({}, routes))
+    const page = await pages.open(first.apiUrl)
+    const connection = page.locator('[data-role=connection]')
+    await expect.poll(() => connection.innerText()).toMatch(/live/)
+    await first.close()
+    await expect.poll(() => connection.innerText(), { timeout: 5_000 }).toMatch(/reconnecting/)
+    const port = Number(new URL(first.apiUrl).port)
+    const second = await start(settingsOf({ api: { host: '127.0.0.1', port } }, routes))
+    await expect.poll(() => connection.innerText(), { timeout: 15_000 }).toMatch(/live/)
+    await send(2, second.gatewayUrl, 'alice')
+    await expect.poll(() => row(page, 'rest'), { timeout: 5_000 }).toEqual(['2', '0'])
+    pages.forgive()
+  })
+
+  it('shows when the store was away', async () => {
+    const redis = await startRedis()
+    const base = settingsOf({}, routes)
+    const urls = [`redis://127.0.0.1:${redis.port}`]
+    const store = { ...base.store, kind: 'redis' as const, urls, timeoutMs: 100 }
+    const { apiUrl, gatewayUrl } = await start({ ...base, store })
+    try {
+      const page = await pages.open(apiUrl)
+      await send(2, gatewayUrl, 'alice')
+      const state = page.locator('[data-role=store]')
+      expect(await state.innerText()).toContain('there')
+      await redis.kill()
+      for (let i = 0; i < 30; i += 1) await send(1, gatewayUrl, 'alice')
+      await expect.poll(() => state.innerText(), { timeout: 5_000 }).toContain('away')
+      expect(await page.locator('.away').innerText()).toMatch(/away since then/)
+      await redis.start()
+      const back = async () => {
+        await send(1, gatewayUrl, 'alice')
+        return state.innerText()
+      }
+      await expect.poll(back, { timeout: 15_000 }).toContain('there')
+      expect(await page.locator('.away').innerText()).toMatch(/away for/)
+    } finally {
+      await redis.stop()
+    }
+  })
+
+  it('shows hostile keys as text', async () => {
+    const { apiUrl } = await start(settingsOf({}, routes))
+    const hostile = [
+      '<img src=x onerror="document.title=1">',
+      'x'.repeat(1_024),
+      'abc\u202egnp.exe\u200b',
+      '"><script>document.title=2</script>',
+      "../../v1/keys?x='#%00",
+      'line\nbreak\ttab',
+    ]
+    const page = await pages.open(apiUrl, { viewport: { width: 360, height: 740 } })
+    for (const key of hostile) {
+      const checks = Array(6).fill({ key })
+      await fetch(`${apiUrl}/v1/check`, json({ checks }))
+    }
+    const limited = page.getByRole('region', { name: 'Refused most' }).getByRole('button')
+    await expect.poll(() => limited.count(), { timeout: 5_000 }).toBe(hostile.length)
+    for (let i = 0; i < hostile.length; i += 1) {
+      await limited.nth(i).click()
+      await page.locator('[data-role=tier]').waitFor()
+      await expect.poll(() => left(page, 'tiers')).toBe('0')
+      await expect.poll(() => page.locator('.decisions').innerText()).toMatch(/refused/)
+      expect(await isTooWide(page)).toBe(false)
+      await press(page, 'Reset')
+      await expect.poll(() => left(page, 'tiers')).toBe('5')
+      await press(page, 'Close')
+    }
+    const shown = await limited.allInnerTexts()
+    expect(shown).toContain('abc⟨U+202E⟩gnp.exe⟨U+200B⟩')
+    expect(shown).toContain(hostile[0])
+    expect(await page.locator('main img, main script').count()).toBe(0)
+    expect(await page.title()).toBe('Dashboard · Sluice')
+  })
+
+  it.each(['light', 'dark'] as const)('fits a small screen, has names, in %s', async (scheme) => {
+    const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
+    await send(6, gatewayUrl, 'alice')
+    const options = { viewport: { width: 360, height: 740 }, colorScheme: scheme }
+    const page = await pages.open(`${apiUrl}/?key=x-user%3Aalice`, options)
+    await page.locator('[data-role=tier]').waitFor()
+    expect(await isTooWide(page)).toBe(false)
+    expect(await namelessControls(page)).toEqual([])
+    const before = await inkOf(page)
+    await page.getByLabel('Theme').selectOption(scheme === 'light' ? 'dark' : 'light')
+    expect(await inkOf(page)).not.toBe(before)
+  })
+})
+
+describe('the checks of these tests', () => {
+  it('find a control without a name, a page that is too wide, and what breaks the policy', async () => {
+    const { apiUrl } = await start(settingsOf({}))
+    const page = await pages.open(apiUrl)
+    await page.getByRole('button', { name: 'Find' }).waitFor()
+    await page.evaluate(`
+      document.body.append(document.createElement('button'))
+      document.body.append(Object.assign(document.createElement('pre'), { textContent: 'x'.repeat(9999) }))`)
+    expect(await namelessControls(page)).toHaveLength(1)
+    expect(await isTooWide(page)).toBe(true)
+    await page.addStyleTag({ content: 'x' }).catch(() => {})
+    await expect.poll(() => pages.complaints()).toMatchObject([/Content Security Policy/])
+    pages.forgive()
+  })
+})
