@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Page } from 'playwright-core'
 import { parseRule } from 'sluice'
 import { afterEach, describe, expect, it } from 'vitest'
-import { inkOf, isTooWide, namelessControls, usePages } from './dashboard/pages.ts'
+import { faintTexts, inkOf, isTooWide, namelessControls, usePages } from './dashboard/pages.ts'
 import { startRedis } from './redis/server.ts'
 import { as, closeAll, json, settingsOf, start } from './server/service.ts'
 
@@ -108,7 +108,7 @@ describe('the dashboard', () => {
     expect(page.url()).toContain('?key=x-user%3Aalice')
     await page.reload()
     await expect.poll(() => left(page, 'tiers')).toBe('4')
-    pages.forgive()
+    pages.forgive(/status of 400/)
   })
 
   it('finds keys by a part of them', async () => {
@@ -166,7 +166,7 @@ describe('the dashboard', () => {
     await press(page, 'Reset')
     await expect.poll(() => said(page)).toBe('It is fresh.')
     expect(await page.evaluate('localStorage.length')).toBe(0)
-    pages.forgive()
+    pages.forgive(/status of 401/)
   })
 
   it('says that it reconnects, and does so when the server is back', async () => {
@@ -181,7 +181,7 @@ describe('the dashboard', () => {
     await expect.poll(() => connection.innerText(), { timeout: 15_000 }).toMatch(/live/)
     await send(2, second.gatewayUrl, 'alice')
     await expect.poll(() => row(page, 'rest'), { timeout: 5_000 }).toEqual(['2', '0'])
-    pages.forgive()
+    pages.forgive(/net::ERR_/)
   })
 
   it('shows when the store was away', async () => {
@@ -245,17 +245,33 @@ describe('the dashboard', () => {
     expect(await page.title()).toBe('Dashboard · Sluice')
   })
 
-  it.each(['light', 'dark'] as const)('fits a small screen, has names, in %s', async (scheme) => {
-    const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
-    await send(6, gatewayUrl, 'alice')
-    const options = { viewport: { width: 360, height: 740 }, colorScheme: scheme }
-    const page = await pages.open(`${apiUrl}/?key=x-user%3Aalice`, options)
-    await page.locator('[data-role=tier]').waitFor()
-    expect(await isTooWide(page)).toBe(false)
-    expect(await namelessControls(page)).toEqual([])
-    const before = await inkOf(page)
-    await page.getByLabel('Theme').selectOption(scheme === 'light' ? 'dark' : 'light')
-    expect(await inkOf(page)).not.toBe(before)
+  it.each(['light', 'dark'] as const)(
+    'fits a small screen, has names, and can be read in %s',
+    async (scheme) => {
+      const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
+      await send(6, gatewayUrl, 'alice')
+      const options = { viewport: { width: 360, height: 740 }, colorScheme: scheme }
+      const page = await pages.open(`${apiUrl}/?key=x-user%3Aalice`, options)
+      await page.locator('[data-role=tier]').waitFor()
+      expect(await isTooWide(page)).toBe(false)
+      expect(await namelessControls(page)).toEqual([])
+      expect(await faintTexts(page)).toEqual([])
+      const before = await inkOf(page)
+      await page.getByLabel('Theme').selectOption(scheme === 'light' ? 'dark' : 'light')
+      expect(await inkOf(page)).not.toBe(before)
+    },
+  )
+})
+
+describe('the stream', () => {
+  it('is for one key or none', async () => {
+    const { apiUrl } = await start(settingsOf({}))
+    for (const query of ['?key=', '?key=a&key=b', `?key=${'x'.repeat(1_025)}`]) {
+      const response = await fetch(`${apiUrl}/v1/live${query}`)
+      expect([query, await response.json()]).toMatchObject([query, { code: 'SLUICE_KEY' }])
+    }
+    const headers = { 'sec-fetch-site': 'cross-site' }
+    expect((await fetch(`${apiUrl}/v1/live`, { headers })).status).toBe(403)
   })
 })
 
@@ -269,8 +285,10 @@ describe('the checks of these tests', () => {
       document.body.append(Object.assign(document.createElement('pre'), { textContent: 'x'.repeat(9999) }))`)
     expect(await namelessControls(page)).toHaveLength(1)
     expect(await isTooWide(page)).toBe(true)
+    await page.evaluate("document.querySelector('pre').style.color = '#999'")
+    expect(await faintTexts(page)).toHaveLength(1)
     await page.addStyleTag({ content: 'x' }).catch(() => {})
     await expect.poll(() => pages.complaints()).toMatchObject([/Content Security Policy/])
-    pages.forgive()
+    pages.forgive(/Content Security Policy/)
   })
 })

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { afterEach, describe, expect, it } from 'vitest'
-import { inkOf, isTooWide, namelessControls, usePages } from './dashboard/pages.ts'
+import { faintTexts, inkOf, isTooWide, namelessControls, usePages } from './dashboard/pages.ts'
 import { closeAll, settingsOf, start } from './server/service.ts'
 
 const pages = usePages()
@@ -114,15 +114,19 @@ describe('the playground', () => {
     expect(await page.getByRole('alert').innerText()).toMatch(/limit must be a whole number/)
   })
 
-  it.each(['light', 'dark'] as const)('fits a small screen, has names, in %s', async (scheme) => {
-    const options = { viewport: { width: 360, height: 740 }, colorScheme: scheme }
-    const page = await open('', options)
-    expect(await isTooWide(page)).toBe(false)
-    expect(await namelessControls(page)).toEqual([])
-    const before = await inkOf(page)
-    await page.getByLabel('Theme').selectOption(scheme === 'light' ? 'dark' : 'light')
-    expect(await inkOf(page)).not.toBe(before)
-    await page.reload()
-    expect(await inkOf(page)).not.toBe(before)
-  })
+  it.each(['light', 'dark'] as const)(
+    'fits a small screen, has names, and can be read in %s',
+    async (scheme) => {
+      const options = { viewport: { width: 360, height: 740 }, colorScheme: scheme }
+      const page = await open('', options)
+      expect(await isTooWide(page)).toBe(false)
+      expect(await namelessControls(page)).toEqual([])
+      expect(await faintTexts(page)).toEqual([])
+      const before = await inkOf(page)
+      await page.getByLabel('Theme').selectOption(scheme === 'light' ? 'dark' : 'light')
+      expect(await inkOf(page)).not.toBe(before)
+      await page.reload()
+      expect(await inkOf(page)).not.toBe(before)
+    },
+  )
 })

@@ -8,8 +8,8 @@ export interface Pages {
   open(url: string, options?: BrowserContextOptions): Promise<Page>
   /** What pages have complained of. */
   complaints(): readonly string[]
-  /** Forgets complaints of the pages that a test has provoked itself. */
-  forgive(): void
+  /** Forgets complaints that a test has provoked itself. */
+  forgive(provoked: RegExp): void
 }
 
 /**
@@ -47,8 +47,8 @@ export function usePages(): Pages {
       return page
     },
     complaints: () => complaints,
-    forgive() {
-      complaints = []
+    forgive(provoked) {
+      complaints = complaints.filter((complaint) => !provoked.test(complaint))
     },
   }
 }
@@ -64,6 +64,37 @@ const findNameless = `[...document.querySelectorAll('a, button, input, select, t
 /** namelessControls are controls that have no name for somebody who cannot see them. */
 export function namelessControls(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(findNameless)
+}
+
+const findFaint = `(() => {
+  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number)
+  const light = (colour) => {
+    const [r, g, b] = parts(colour).map((part) => {
+      const share = part / 255
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+    })
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+  }
+  const behind = (element) => {
+    const { backgroundColor } = getComputedStyle(element)
+    return parts(backgroundColor)[3] === 0 && element.parentElement
+      ? behind(element.parentElement)
+      : backgroundColor
+  }
+  return [...document.querySelectorAll('body *')]
+    .filter((each) => each.checkVisibility() && !each.matches(':disabled, :disabled *, option'))
+    .filter((each) => [...each.childNodes].some((node) => node.nodeType === 3 && node.data.trim()))
+    .filter((each) => {
+      const a = light(getComputedStyle(each).color) + 0.05
+      const b = light(behind(each)) + 0.05
+      return Math.max(a, b) / Math.min(a, b) < 4.5
+    })
+    .map((each) => each.outerHTML)
+})()`
+
+/** faintTexts are texts whose contrast is below 4.5 to 1. */
+export function faintTexts(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(findFaint)
 }
 
 /** isTooWide tells whether a page scrolls sideways. */

@@ -11,6 +11,7 @@ export default defineConfig({
     target: ['es2023', 'chrome123', 'firefox128', 'safari17.5'],
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    license: { fileName: 'licenses.md' },
     rolldownOptions: {
       input: ['index.html', 'play.html'].map((page) => resolve(import.meta.dirname, page)),
     },

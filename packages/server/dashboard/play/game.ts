@@ -126,7 +126,8 @@ function createRow(algorithm: Algorithm, figures: Figures, clock: Clock) {
         problem = ''
         count.marks.push({ atUs, allowed, delayMs })
         if (count.marks.length > MOST_MARKS) count.marks.shift()
-        if (allowed) admit(count, atUs, cost, rule.perUs)
+        // What a leaky bucket holds passes when its slot comes.
+        if (allowed) admit(count, atUs + delayMs * 1_000, cost, rule.perUs)
         else count.refused += 1
       } catch (error) {
         problem = (error as Error).message

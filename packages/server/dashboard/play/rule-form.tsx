@@ -52,7 +52,7 @@ export function RuleForm({ choices, problem, choose }: RuleFormProps) {
         {field('queue', 'Queue', `as limit`)}
         {field('cost', 'Cost of a request')}
         {extra === 'align' && (
-          <label class="field">
+          <label class="field wide">
             <span>Windows start</span>
             <select
               name="align"
