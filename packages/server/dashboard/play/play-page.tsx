@@ -76,7 +76,7 @@ export function PlayPage() {
                 ))}
               </select>
             </label>
-            <button type="button" onClick={togglePause} aria-pressed={isPaused}>
+            <button type="button" onClick={togglePause}>
               {isPaused ? 'Go on' : 'Pause'}
             </button>
             <button type="button" onClick={restart}>
