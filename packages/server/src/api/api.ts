@@ -35,6 +35,7 @@ export interface ApiOptions {
 export interface ApiDecision {
   readonly route: string
   readonly key: string
+  readonly cost: number
   readonly decision: Decision
   readonly seconds?: number
 }

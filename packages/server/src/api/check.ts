@@ -34,7 +34,7 @@ export function addCheck(app: FastifyInstance, guard: Guard, options: ApiOptions
     const startMs = performance.now()
     const answer = (decision: Decision) => {
       const seconds = (performance.now() - startMs) / 1_000
-      options.onDecision({ route, key, decision, seconds })
+      options.onDecision({ route, key, cost, decision, seconds })
       return reply.type('application/json').send(JSON.stringify(decision))
     }
     const decision = limiterOf(limits, asked).check(key, cost, callOf(asked))
@@ -59,7 +59,8 @@ async function decideAll(limits: Limits, checks: readonly Check[], { onDecision 
     })
     const decisions = await limiter.checkMany(requests)
     for (const [j, i] of places.entries()) {
-      onDecision({ route: checks[i].route ?? '', key: checks[i].key, decision: decisions[j] })
+      const { route = '', key, cost = 1 } = checks[i]
+      onDecision({ route, key, cost, decision: decisions[j] })
       answers[i] = decisions[j]
     }
   }

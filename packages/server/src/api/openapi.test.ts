@@ -14,7 +14,13 @@ describe('the description of the API', () => {
     const limits = {
       tiers,
       policy,
-      changes: { tiers: new Map(), rules: new Map(), save: async () => {} },
+      assignments: {
+        tiers: new Map(),
+        rules: new Map(),
+        setTier: async () => {},
+        setRules: async () => {},
+      },
+      assign() {},
       routes: new Map(),
       all: new Map([['tiers', tiers]]),
     }

@@ -4,12 +4,14 @@ import { type ApiDecision, createApi } from '../api/api.ts'
 import { proxyList } from '../gateway/forwarding.ts'
 import { createGateway } from '../gateway/gateway.ts'
 import { createRoutes, type RouteEvents } from '../gateway/routes.ts'
+import { createVerifiedTokens, type VerifiedTokens } from '../gateway/verified-tokens.ts'
 import { createLimits, type Limits } from '../limits.ts'
 import { createMetrics } from '../metrics/metrics.ts'
 import { createTopKeys } from '../metrics/top-keys.ts'
 import type { Listen, Settings } from '../settings.ts'
-import { openAssignments } from './assignments.ts'
+import { openDecisionLog } from './decision-log.ts'
 import { addForwardAuth, refusedWith } from './forward-auth.ts'
+import { openAssignments } from './open-assignments.ts'
 import { openStore } from './open-store.ts'
 import { createRefusalLog } from './refusal-log.ts'
 
@@ -37,6 +39,7 @@ export interface App {
 interface State {
   readonly settings: Settings
   readonly limits: Limits
+  readonly tokens: VerifiedTokens | undefined
   readonly gateway: ReturnType<typeof createRoutes>
   readonly auth: ReturnType<typeof createRoutes>
   isProxy(address: string): boolean
@@ -53,13 +56,16 @@ export async function startApp(options: AppOptions): Promise<App> {
   const metrics = createMetrics({ version })
   const topKeys = createTopKeys()
   const refusals = createRefusalLog(logger)
-  const changes = await openAssignments(options.settings.assignments)
+  const { decisionLog } = options.settings
+  const decisions = decisionLog && openDecisionLog(decisionLog, logger)
   let isDegraded = false
   let isClosing = false
 
-  const { store, close: closeStore } = openStore(options.settings.store, (error) =>
-    logger.debug({ error: error.message }, 'redis'),
-  )
+  const {
+    store,
+    client,
+    close: closeStore,
+  } = openStore(options.settings.store, (error) => logger.debug({ error: error.message }, 'redis'))
   const storeEvents = {
     onDegraded(error: Error) {
       isDegraded = true
@@ -73,8 +79,9 @@ export async function startApp(options: AppOptions): Promise<App> {
     },
   }
 
-  function note({ route, key, decision, seconds, shadowed = false }: Noted): void {
+  function note({ route, key, cost, decision, seconds, shadowed = false }: Noted): void {
     const tier = state.limits.policy.tierOf(key) ?? ''
+    decisions?.note({ key, route, tier, cost, decision, shadowed })
     metrics.decided({ route, tier, decision, shadowed, ...(seconds ? { seconds } : {}) })
     if (decision.allowed) return
     topKeys.count(key, 1, { route, tier, rule: decision.rule })
@@ -86,17 +93,26 @@ export async function startApp(options: AppOptions): Promise<App> {
     onError: (error) => logger.error(error),
   }
 
-  function build(settings: Settings): State {
-    const limits = createLimits(settings, store, changes, storeEvents)
+  const { assignments, close: closeAssignments } = await openAssignments({
+    settings: options.settings,
+    client,
+    logger,
+    onChange: (key) => state.limits.assign(key),
+  })
+
+  function build(settings: Settings, before?: State): State {
+    const limits = createLimits(settings, store, assignments, storeEvents)
     const { trustProxy } = settings
+    const tokens = tokensOf(settings, before)
     // The proxy that asks on behalf of a client is one more.
     const nearer = typeof trustProxy === 'number' ? trustProxy + 1 : trustProxy
     return {
       settings,
       limits,
+      tokens,
       isProxy: proxyList(trustProxy),
-      gateway: createRoutes(settings, limits, routeEvents),
-      auth: createRoutes({ ...settings, trustProxy: nearer }, limits, {
+      gateway: createRoutes(settings, limits, tokens, routeEvents),
+      auth: createRoutes({ ...settings, trustProxy: nearer }, limits, tokens, {
         ...routeEvents,
         onLimited: ({ request }) => {
           const status = refusedWith(request.url)
@@ -104,6 +120,13 @@ export async function startApp(options: AppOptions): Promise<App> {
         },
       }),
     }
+  }
+
+  /** Keys that were fetched are not fetched again because something else has changed. */
+  function tokensOf({ jwt }: Settings, before?: State): VerifiedTokens | undefined {
+    if (!jwt) return undefined
+    if (JSON.stringify(jwt) === JSON.stringify(before?.settings.jwt)) return before?.tokens
+    return createVerifiedTokens(jwt, (message) => logger.warn(message))
   }
 
   let state = build(options.settings)
@@ -114,7 +137,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   async function reload(): Promise<void> {
     try {
       const settings = await options.reread()
-      const next = build(settings)
+      const next = build(settings, state)
       for (const name of fixed) {
         if (JSON.stringify(settings[name]) !== JSON.stringify(options.settings[name])) {
           logger.warn(`a change of "${name}" takes effect after a restart`)
@@ -160,6 +183,8 @@ export async function startApp(options: AppOptions): Promise<App> {
       await drain(gateway)
       await drain(api)
       for (const limiter of state.limits.all.values()) await limiter.close()
+      closeAssignments()
+      await decisions?.close()
       closeStore()
     },
   }
@@ -178,7 +203,7 @@ async function drain(app: FastifyInstance): Promise<void> {
 }
 
 /** What cannot change while it runs. */
-const fixed = ['listen', 'api', 'store', 'limits', 'assignments'] as const
+const fixed = ['listen', 'api', 'store', 'limits', 'assignments', 'decisionLog'] as const
 
 /** How many keys all limiters of a store in memory hold, and how many they had to let go. */
 function statsOf({ all }: Limits): { keys: number; evictions: number } {
