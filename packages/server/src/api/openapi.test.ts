@@ -31,7 +31,7 @@ describe('the description of the API', () => {
       current: () => ({ limits, admin: { tokens: [] } }),
       notReady: () => undefined,
       metrics: async () => ({ text: '', type: 'text/plain' }),
-      top: () => [],
+      top: async () => [],
       reload: async () => {},
       onDecision() {},
       add: (app) => {

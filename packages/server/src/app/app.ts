@@ -6,13 +6,14 @@ import { createGateway } from '../gateway/gateway.ts'
 import { createRoutes, type RouteEvents } from '../gateway/routes.ts'
 import { createVerifiedTokens, type VerifiedTokens } from '../gateway/verified-tokens.ts'
 import { createLimits, type Limits } from '../limits.ts'
-import { createMetrics } from '../metrics/metrics.ts'
-import { createTopKeys } from '../metrics/top-keys.ts'
+import { createMetrics, type Figures } from '../metrics/metrics.ts'
+import { createTopKeys, joinTop, type TopKey } from '../metrics/top-keys.ts'
 import type { Listen, Settings } from '../settings.ts'
 import { openDecisionLog } from './decision-log.ts'
 import { addForwardAuth, refusedWith } from './forward-auth.ts'
 import { openAssignments } from './open-assignments.ts'
 import { openStore } from './open-store.ts'
+import { alone, type Peers } from './peers.ts'
 import { createRefusalLog } from './refusal-log.ts'
 
 /** AppOptions are what the service is made of. */
@@ -22,6 +23,8 @@ export interface AppOptions {
   readonly logger: Logger
   /** Reads the configuration again; throws if it is not good. */
   reread(): Promise<Settings>
+  /** Who else serves; nobody by default. */
+  readonly peers?: Peers
 }
 
 /** App is the running service. */
@@ -52,7 +55,7 @@ interface Noted extends ApiDecision {
 
 /** startApp starts the gateway and the API. */
 export async function startApp(options: AppOptions): Promise<App> {
-  const { version, logger } = options
+  const { version, logger, peers = alone() } = options
   const metrics = createMetrics({ version })
   const topKeys = createTopKeys()
   const refusals = createRefusalLog(logger)
@@ -152,6 +155,10 @@ export async function startApp(options: AppOptions): Promise<App> {
     }
   }
 
+  peers.answer('metrics', metrics.figures)
+  peers.answer('top', () => topKeys.top(MOST_TOP))
+  peers.answer('reload', reload)
+
   const gateway = await createGateway({
     settings: options.settings,
     logger,
@@ -167,9 +174,14 @@ export async function startApp(options: AppOptions): Promise<App> {
       const isRefusing = isDegraded && state.settings.store.onFailure === 'closed'
       return isRefusing ? 'The store is away, and everything is refused.' : undefined
     },
-    metrics: async () => ({ text: await metrics.text(), type: metrics.contentType }),
-    top: (count) => topKeys.top(count),
-    reload,
+    async metrics() {
+      const all = await peers.gather<Figures>('metrics')
+      return { text: await metrics.text(all), type: metrics.contentType }
+    },
+    top: async (count) => joinTop(await peers.gather<TopKey[]>('top'), count),
+    async reload() {
+      await peers.gather('reload')
+    },
     onDecision: note,
     add: (app, guard) => addForwardAuth(app, guard, (asked) => state.auth.find(asked)),
   })
@@ -189,6 +201,9 @@ export async function startApp(options: AppOptions): Promise<App> {
     },
   }
 }
+
+/** As many as the API tells. */
+const MOST_TOP = 1_000
 
 /** The longest that anybody waits for requests under way. */
 const DRAIN_MS = 30_000
