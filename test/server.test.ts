@@ -53,6 +53,29 @@ describe('the gateway', () => {
     expect(upstream.asked[0].headers).toMatchObject({ ...trace, baggage: 'k=v' })
   })
 
+  it('passes on every method, every kind of body, and a 304 that tells a length', async () => {
+    const upstream = await serveUpstream((request, response) => {
+      if (request.method !== 'GET') request.pipe(response)
+      else response.writeHead(304, { 'content-length': '1234', etag: '"x"' }).end()
+    })
+    const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
+    const body = '<a/>'
+    for (const [method, type] of [
+      ['PROPFIND', 'application/xml'],
+      ['POST', 'weird'],
+      ['POST', ''],
+      ['QUERY', 'text/plain;x="'],
+    ]) {
+      const headers = { 'content-type': type }
+      const response = await fetch(gatewayUrl, as(`${method}${type}`, { method, body, headers }))
+      expect([response.status, await response.text()]).toEqual([200, body])
+      const { method: asked, headers: got } = upstream.asked[upstream.asked.length - 1]
+      expect([asked, got['content-type']]).toEqual([method, type])
+    }
+    const fresh = await fetch(gatewayUrl, as('alice', { headers: { 'if-none-match': '"x"' } }))
+    expect([fresh.status, fresh.headers.get('etag')]).toEqual([304, '"x"'])
+  })
+
   it('refuses before the upstream is asked, and each client by itself', async () => {
     const upstream = await serveUpstream()
     const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
