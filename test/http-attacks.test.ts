@@ -114,7 +114,8 @@ describe.each(Object.keys(slow))('a client that hangs up on %s', (name) => {
     const port = await slow[name]({ limiter, later, ran })
     for (let i = 0; i < 9; i += 1) await hangUp(port)
     await sleep(HANDLER_MS + 40)
-    expect(ran).toHaveBeenCalledTimes(5)
+    // Who has gone before it was decided is not worked for.
+    expect(ran).toHaveBeenCalledTimes(later ? 0 : 5)
     expect(limiter.peek('alice').remaining).toBe(0)
   })
 })

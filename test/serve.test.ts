@@ -33,14 +33,14 @@ function sluice(...words: string[]) {
 }
 
 /** Starts the service on a configuration; ports are chosen by the system. */
-async function serve(config: string) {
+async function serve(config: string, ...options: string[]) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   folders.push(folder)
   const file = join(folder, 'sluice.yaml')
   const write = (text: string) =>
     writeFileSync(file, `listen: 127.0.0.1:0\napi: 127.0.0.1:0\nkey: header:x-user\n${text}`)
   write(config)
-  const run = sluice('serve', '--config', file)
+  const run = sluice('serve', '--config', file, ...options)
   await expect.poll(() => run.said, { timeout: 10_000 }).toMatch(/^API +http/m)
   const url = (name: string) => new RegExp(`^${name} +(\\S+)`, 'm').exec(run.said)?.[1] ?? ''
   return { ...run, run, write, gateway: url('gateway'), api: url('API') }
@@ -135,6 +135,95 @@ describe('sluice serve', () => {
     } finally {
       await redis.stop()
     }
+  })
+})
+
+describe('sluice serve --workers', () => {
+  /** Each request on a connection of its own, so that it may reach any of them. */
+  const ask = (url: string, user: string) =>
+    fetch(url, { headers: { 'x-user': user, connection: 'close' } })
+
+  it('is one service: one limit, one set of figures, one reload', async () => {
+    const redis = await startRedis()
+    try {
+      const store = `store: { url: redis://127.0.0.1:${redis.port}, timeoutMs: 2000 }\nupstreams: { demo: echo }\n`
+      const { child, exit, write, gateway, api } = await serve(
+        `tiers: { free: 10/1h, pro: 50/1h }\n${store}`,
+        ...['--workers', '2', '--log-level', 'silent'],
+      )
+      const all = await Promise.all(Array.from({ length: 40 }, () => ask(gateway, 'alice')))
+      expect(all.filter(({ status }) => status === 200)).toHaveLength(10)
+      const text = async () => (await fetch(`${api}/metrics`)).text()
+      const counts = [...(await text()).matchAll(/^sluice_decisions_total\{.*\} (\d+)$/gm)]
+      expect(counts.map(([, count]) => Number(count)).sort((a, b) => a - b)).toEqual([10, 30])
+      const top = await (await fetch(`${api}/v1/top`)).json()
+      expect(top).toMatchObject({ keys: [{ key: 'x-user:alice', count: 30 }] })
+
+      const tier = `${api}/v1/clients/x-user%3Aalice/tier`
+      await fetch(tier, json({ tier: 'pro' }, 'PUT'))
+      const limits = async (user: string) => {
+        const eight = await Promise.all(Array.from({ length: 8 }, () => ask(gateway, user)))
+        return [...new Set(eight.map(({ headers }) => headers.get('x-ratelimit-limit')))]
+      }
+      await expect.poll(() => limits('alice'), { timeout: 5_000 }).toEqual(['50'])
+      write(`tiers: { free: 20/1h, pro: 50/1h }\n${store}`)
+      expect((await fetch(`${api}/v1/reload`, { method: 'POST' })).status).toBe(200)
+      expect(await limits('bob')).toEqual(['20'])
+      write('tiers: 3')
+      const bad = await fetch(`${api}/v1/reload`, { method: 'POST' })
+      expect(bad.status).toBe(422)
+      expect(await bad.json()).toMatchObject({ problems: [{ path: 'tiers' }] })
+
+      await redis.kill()
+      // Each counts its share: together they admit what one server would.
+      const lone = await Promise.all(Array.from({ length: 60 }, () => ask(gateway, 'carol')))
+      expect(lone.filter(({ status }) => status === 200)).toHaveLength(20)
+      child.kill('SIGTERM')
+      expect(await exit).toBe(0)
+    } finally {
+      await redis.stop()
+    }
+  })
+
+  it('replaces a worker that ends, and none outlives the primary', async () => {
+    const redis = await startRedis()
+    try {
+      const config = `tiers: { free: 10/1h }\nstore: redis://127.0.0.1:${redis.port}\nupstreams: { demo: echo }\n`
+      const { child, run, gateway } = await serve(config, '--workers', '2')
+      const pids = () => [
+        ...new Set([...run.said.matchAll(/"pid":(\d+)[^\n]*Server listening/g)].map(([, p]) => +p)),
+      ]
+      await expect.poll(pids).toHaveLength(2)
+      process.kill(pids()[0], 'SIGKILL')
+      await expect.poll(() => run.said).toContain('a worker has ended')
+      expect((await ask(gateway, 'alice')).status).toBe(200)
+      await expect.poll(pids, { timeout: 10_000 }).toHaveLength(3)
+      expect((await ask(gateway, 'alice')).headers.get('x-ratelimit-remaining')).toBe('8')
+      child.kill('SIGKILL')
+      const isThere = (pid: number) => {
+        try {
+          return process.kill(pid, 0)
+        } catch {
+          return false
+        }
+      }
+      await expect.poll(() => pids().filter(isThere), { timeout: 10_000 }).toEqual([])
+    } finally {
+      await redis.stop()
+    }
+  })
+
+  it('does not start where it would multiply limits', async () => {
+    const alone = sluice('serve', '--workers', '2')
+    expect(await alone.exit).toBe(2)
+    expect(alone.said).toContain('clients would get up to 2 times their limits')
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
+    folders.push(folder)
+    const file = join(folder, 'a.yaml')
+    writeFileSync(file, 'tiers: { free: 1/1s }\nstore: redis://127.0.0.1:1\nassignments: a.json\n')
+    const split = sluice('serve', '--workers', '2', '--config', file)
+    expect(await split.exit).toBe(2)
+    expect(split.said).toContain('needs assignments: redis')
   })
 })
 

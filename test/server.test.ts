@@ -1,5 +1,9 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { SignJWT } from 'jose'
 import { parseRule } from 'sluice'
 import { afterEach, describe, expect, it } from 'vitest'
 import { useRedis } from './redis/fixture.ts'
@@ -38,12 +42,38 @@ describe('the gateway', () => {
     })
     const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
     const body = 'x'.repeat(500_000)
-    const response = await fetch(`${gatewayUrl}/a?b=c`, as('alice', { method: 'POST', body }))
+    const trace = { traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`, tracestate: 'x=1' }
+    const asked = { method: 'POST', body, headers: { ...trace, baggage: 'k=v' } }
+    const response = await fetch(`${gatewayUrl}/a?b=c`, as('alice', asked))
     expect(response.status).toBe(201)
     expect(await response.text()).toBe(body)
     expect(response.headers.get('x-mine')).toBe('yes')
     expect(response.headers.get('x-ratelimit-remaining')).toBe('4')
     expect(upstream.asked[0].url).toBe('/a?b=c')
+    expect(upstream.asked[0].headers).toMatchObject({ ...trace, baggage: 'k=v' })
+  })
+
+  it('passes on every method, every kind of body, and a 304 that tells a length', async () => {
+    const upstream = await serveUpstream((request, response) => {
+      if (request.method !== 'GET') request.pipe(response)
+      else response.writeHead(304, { 'content-length': '1234', etag: '"x"' }).end()
+    })
+    const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
+    const body = '<a/>'
+    for (const [method, type] of [
+      ['PROPFIND', 'application/xml'],
+      ['POST', 'weird'],
+      ['POST', ''],
+      ['QUERY', 'text/plain;x="'],
+    ]) {
+      const headers = { 'content-type': type }
+      const response = await fetch(gatewayUrl, as(`${method}${type}`, { method, body, headers }))
+      expect([response.status, await response.text()]).toEqual([200, body])
+      const { method: asked, headers: got } = upstream.asked[upstream.asked.length - 1]
+      expect([asked, got['content-type']]).toEqual([method, type])
+    }
+    const fresh = await fetch(gatewayUrl, as('alice', { headers: { 'if-none-match': '"x"' } }))
+    expect([fresh.status, fresh.headers.get('etag')]).toEqual([304, '"x"'])
   })
 
   it('refuses before the upstream is asked, and each client by itself', async () => {
@@ -357,6 +387,88 @@ describe('the service', () => {
     )
     expect(all.filter(({ status }) => status === 200)).toHaveLength(5)
     expect(all.filter(({ status }) => status === 429)).toHaveLength(35)
+  })
+
+  it('shares tiers and rules of clients with another one over Redis', async () => {
+    const urls = [`redis://127.0.0.1:${redis.server.port}`]
+    const store = { ...settingsOf({}).store, kind: 'redis' as const, urls, prefix: 'assigned' }
+    const settings = settingsOf({ store, assignments: { kind: 'redis' } })
+    const two = [await start(settings), await start(settings)]
+    const left = async (i: number) =>
+      (await fetch(two[i].gatewayUrl, as('alice'))).headers.get('x-ratelimit-remaining')
+    const client = (i: number, what: string) =>
+      `${two[i].apiUrl}/v1/clients/${encodeURIComponent('x-user:alice')}/${what}`
+    expect(await left(0)).toBe('4')
+    await fetch(client(0, 'tier'), json({ tier: 'pro' }, 'PUT'))
+    expect(await left(0)).toBe('98')
+    await expect.poll(() => left(1), { timeout: 5_000 }).toMatch(/^9\d$/)
+    await fetch(client(1, 'rules'), json({ rules: ['1000/1h'] }, 'PUT'))
+    await expect.poll(() => left(0), { timeout: 5_000 }).toMatch(/^9\d\d$/)
+    // Forgetting what was used is not forgetting who is who.
+    await fetch(`${two[0].apiUrl}/v1/keys`, { method: 'DELETE' })
+    const third = await start(settings)
+    two.push(third)
+    expect(await left(2)).toBe('999')
+    await fetch(client(2, 'rules'), { method: 'DELETE' })
+    await fetch(client(2, 'tier'), { method: 'DELETE' })
+    await expect.poll(() => left(0), { timeout: 5_000 }).toMatch(/^[0-4]$/)
+    expect((await fetch(client(0, 'tier'), json({ tier: 'gold' }, 'PUT'))).status).toBe(400)
+    await redis.server.kill()
+    await expect
+      .poll(async () => (await fetch(client(0, 'tier'), json({ tier: 'pro' }, 'PUT'))).status)
+      .toBe(503)
+    expect(
+      await (await fetch(client(0, 'tier'), json({ tier: 'pro' }, 'PUT'))).json(),
+    ).toMatchObject({ code: 'SLUICE_STORE_UNAVAILABLE' })
+    await redis.server.start()
+  })
+
+  it('writes decisions down, and knows clients by their verified tokens', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-log-'))
+    const file = join(folder, 'decisions.jsonl')
+    const secret = 'a secret that is long enough for it'
+    const service = await start(
+      settingsOf(
+        {
+          decisionLog: { file, maxBytes: 1_048_576, files: 1 },
+          jwt: {
+            ...{ jwks: '', publicKey: '', issuer: '', audience: '', header: 'authorization' },
+            secret,
+          },
+        },
+        [{ path: '/**', cost: 2, key: [{ from: 'jwt' }] }],
+      ),
+    )
+    const tokenOf = (sub: string, signedWith: string) =>
+      new SignJWT({ sub })
+        .setProtectedHeader({ alg: 'HS256' })
+        .sign(new TextEncoder().encode(signedWith))
+    const ask = async (sub: string, signedWith = secret) => {
+      const authorization = `Bearer ${await tokenOf(sub, signedWith)}`
+      return (await fetch(service.gatewayUrl, { headers: { authorization } })).status
+    }
+    expect(await ask('alice')).toBe(200)
+    expect(await ask('alice')).toBe(200)
+    expect(await ask('alice')).toBe(429)
+    expect(await ask('bob')).toBe(200)
+    // Who makes tokens up is known by the address, however many there are.
+    const others = ['x', 'y', 'z'].map((sub) => ask(sub, 'another secret, which is not the one'))
+    expect((await Promise.all(others)).sort()).toEqual([200, 200, 429])
+    await fetch(`${service.apiUrl}/v1/check`, json({ key: 'carol', cost: 3 }))
+    await service.close()
+    const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+    const told = lines.map((line) => JSON.parse(line))
+    expect(told.map(({ key, cost, outcome }) => `${key} ${cost} ${outcome}`).slice(0, 4)).toEqual([
+      'sub:alice 2 allowed',
+      'sub:alice 2 allowed',
+      'sub:alice 2 refused',
+      'sub:bob 2 allowed',
+    ])
+    expect(told.slice(4).map(({ key }) => key)).toEqual([
+      ...['127.0.0.1', '127.0.0.1', '127.0.0.1'],
+      'carol',
+    ])
+    rmSync(folder, { recursive: true })
   })
 
   it('lets what is under way finish when it is told to stop', async () => {

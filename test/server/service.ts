@@ -31,7 +31,9 @@ export function settingsOf(
     defaultTier: 'free',
     clients: {},
     overrides: {},
-    assignments: '',
+    assignments: { kind: 'memory' },
+    jwt: undefined,
+    decisionLog: undefined,
     routes: routes.map((route, i) => ({
       name: `route-${i}`,
       methods: [],

@@ -20,7 +20,9 @@ export interface Limits {
   /** By the client's tier, or an override. */
   readonly tiers: AnyLimiter
   readonly policy: Policy
-  readonly changes: Changes
+  readonly assignments: Assignments
+  /** Makes what is assigned to a client hold. */
+  assign(key: string): void
   /** Routes with rules of their own. */
   readonly routes: ReadonlyMap<string, AnyLimiter>
   /** All of them, `'tiers'` first: limiter name → limiter. */
@@ -33,13 +35,14 @@ export interface StoreEvents {
   onRecovered(): void
 }
 
-/** Changes are tiers and rules that operators gave to clients at run time. */
-export interface Changes {
-  readonly tiers: Map<string, string>
+/** Assignments are tiers and rules that operators gave to clients at run time. */
+export interface Assignments {
+  readonly tiers: ReadonlyMap<string, string>
   /** As texts for `parseRule`. */
-  readonly rules: Map<string, readonly string[]>
-  /** Writes them down, where they are to outlive the process. */
-  save(): Promise<void>
+  readonly rules: ReadonlyMap<string, readonly string[]>
+  /** Gives a client a tier, or takes it back. It holds once it is kept; rejects if it cannot be. */
+  setTier(key: string, tier: string | undefined): Promise<void>
+  setRules(key: string, texts: readonly string[] | undefined): Promise<void>
 }
 
 /** OWN is the only tier of a route's own rules. */
@@ -52,7 +55,7 @@ export const OWN = 'own'
 export function createLimits(
   settings: Settings,
   store: Store | AsyncStore,
-  changes: Changes,
+  assignments: Assignments,
   events: StoreEvents,
 ): Limits {
   const { timeoutMs, onFailure, fleetSize } = settings.store
@@ -70,15 +73,16 @@ export function createLimits(
     overrides,
     tierOf: (key) => (Object.hasOwn(clients, key) ? clients[key] : undefined),
   })
-  for (const [key, tier] of changes.tiers) {
-    if (Object.hasOwn(tiers, tier)) policy.setTier(key, tier)
+  function assign(key: string): void {
+    const tier = assignments.tiers.get(key)
+    const texts = assignments.rules.get(key)
+    // A tier that has gone from the configuration may come back with the next.
+    policy.setTier(key, tier !== undefined && Object.hasOwn(tiers, tier) ? tier : undefined)
+    policy.setOverride(key, texts ? texts.map((text) => parseRule(text)) : configured(key))
   }
-  for (const [key, texts] of changes.rules) {
-    policy.setOverride(
-      key,
-      texts.map((text) => parseRule(text)),
-    )
-  }
+  const configured = (key: string) => (Object.hasOwn(overrides, key) ? overrides[key] : undefined)
+  for (const key of [...assignments.tiers.keys(), ...assignments.rules.keys()]) assign(key)
+
   const routes = new Map<string, AnyLimiter>()
   for (const { name, rules } of settings.routes) {
     if (!rules) continue
@@ -90,7 +94,7 @@ export function createLimits(
   }
   const byTier = make(policy, 'tiers')
   const all = new Map([['tiers', byTier], ...routes])
-  return { tiers: byTier, policy, changes, routes, all }
+  return { tiers: byTier, policy, assignments, assign, routes, all }
 }
 
 /** Names of limiters are short and plain; those of routes may be paths. */

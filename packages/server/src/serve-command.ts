@@ -1,7 +1,11 @@
+import cluster from 'node:cluster'
 import { readFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { pino } from 'pino'
 import { SluiceError } from 'sluice'
 import { startApp } from './app/app.ts'
+import { alone, among } from './app/peers.ts'
+import { checkWorkers, forWorker, startWorkers, toPrimary } from './app/workers.ts'
 import { type Command, readArguments } from './command.ts'
 import { demoConfig } from './config/demo-config.ts'
 import { readConfig } from './config/read-config.ts'
@@ -16,6 +20,8 @@ demonstration in memory.
 
 Options:
   -c, --config FILE   the configuration (YAML or JSON); read again on SIGHUP and when it changes
+      --workers N     processes that serve on the same ports, or auto for one a core (default 1);
+                      more than one need a store in Redis
       --log-level L   trace, debug, info (default), warn, error or silent
   -h, --help          print this help
 
@@ -31,6 +37,7 @@ export const serveCommand: Command = {
   async run(args, io) {
     const options = {
       config: { type: 'string', short: 'c' },
+      workers: { type: 'string' },
       'log-level': { type: 'string' },
       help: { type: 'boolean', short: 'h' },
     } as const
@@ -46,9 +53,28 @@ export const serveCommand: Command = {
         ? readConfig(demoConfig, 'demonstration', process.env)
         : readConfig(await textOf(file), file, process.env)
     const settings = await reportProblems(file ?? 'demonstration', io, read)
+    const workers = workersOf(values.workers)
+    checkWorkers(workers, settings)
     const logger = pino({ level }, pino.destination({ dest: 2, sync: false }))
-    const app = await startApp({ settings, version: version(), logger, reread: read })
-    await io.write(greeting(app.gatewayUrl, app.apiUrl, file))
+    if (workers > 1 && cluster.isPrimary) {
+      const crew = await startWorkers(workers, logger)
+      await io.write(greeting(crew, file, workers))
+      process.on('SIGHUP', crew.reload)
+      logger.info(`${await stopped()}: finishing what is under way`)
+      return crew.close()
+    }
+
+    const peers = cluster.isWorker ? among(toPrimary) : alone()
+    const reread = async () => forWorker(await read(), workers)
+    const app = await startApp({
+      settings: forWorker(settings, workers),
+      version: version(),
+      logger,
+      reread,
+      peers,
+    })
+    if (cluster.isWorker) toPrimary.send({ sluice: 'ready', ...urlsOf(app) })
+    else await io.write(greeting(app, file, workers))
 
     let isStopping = false
     const reload = async () => {
@@ -59,14 +85,45 @@ export const serveCommand: Command = {
     }
     process.on('SIGHUP', reload)
     const unwatch = file === undefined ? () => {} : watchConfig(file, reload)
-    const signal = await new Promise((resolve) => {
-      for (const name of ['SIGTERM', 'SIGINT']) process.once(name, () => resolve(name))
-    })
+    const signal = await stopped()
     isStopping = true
     logger.info(`${signal}: finishing what is under way`)
     unwatch()
     await app.close()
+    // The channel to the primary would keep it going.
+    if (cluster.isWorker) process.disconnect()
   },
+}
+
+/** Resolves with what ends this process: a signal, or the end of the one that started it. */
+function stopped(): Promise<string> {
+  return new Promise((resolve) => {
+    process.once('SIGTERM', resolve)
+    // A terminal tells all processes at once, and the primary tells the others.
+    if (cluster.isWorker) process.on('SIGINT', () => {})
+    else process.once('SIGINT', resolve)
+    process.once('disconnect', () => resolve('the primary has gone'))
+  })
+}
+
+const MOST_WORKERS = 256
+
+function workersOf(text = '1'): number {
+  const count = text === 'auto' ? availableParallelism() : Number(text)
+  if (Number.isInteger(count) && count >= 1 && count <= MOST_WORKERS) return count
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `--workers must be a whole number from 1 to ${MOST_WORKERS}, or auto; got ${JSON.stringify(text)}.`,
+  )
+}
+
+function urlsOf({ gatewayUrl, apiUrl }: Served): Served {
+  return { gatewayUrl, apiUrl }
+}
+
+interface Served {
+  readonly gatewayUrl: string
+  readonly apiUrl: string
 }
 
 async function textOf(file: string): Promise<string> {
@@ -79,7 +136,8 @@ async function textOf(file: string): Promise<string> {
   }
 }
 
-function greeting(gateway: string, api: string, file: string | undefined): string {
+function greeting(served: Served, file: string | undefined, workers: number): string {
+  const { gatewayUrl: gateway, apiUrl: api } = served
   const demonstration = `
 This is a demonstration: everything goes to a built-in echo. Try
 
@@ -90,7 +148,8 @@ This is a demonstration: everything goes to a built-in echo. Try
 
 and for your own: sluice serve --config sluice.yaml
 `
-  return `gateway  ${gateway}
+  const processes = workers > 1 ? `   (${workers} processes)` : ''
+  return `gateway  ${gateway}${processes}
 API      ${api}   /v1/check, /v1/keys, /v1/top, /v1/auth, /v1/openapi.json, /metrics
 ${file === undefined ? demonstration : ''}`
 }

@@ -15,8 +15,11 @@ export interface Settings {
   readonly clients: Readonly<Record<string, string>>
   /** Key of a client → rules in place of its tier's. */
   readonly overrides: Readonly<Record<string, readonly Rule[]>>
-  /** The file of tiers and rules that were given to clients at run time; empty for none. */
-  readonly assignments: string
+  /** Where tiers and rules that were given to clients at run time are kept. */
+  readonly assignments: AssignmentSettings
+  /** How tokens are verified; undefined where no key needs it. */
+  readonly jwt: JwtSettings | undefined
+  readonly decisionLog: DecisionLogSettings | undefined
   /** The first that matches a request counts. */
   readonly routes: readonly RouteSettings[]
   /** How many proxies stand in front, or their addresses and blocks. */
@@ -73,9 +76,36 @@ export interface RouteSettings {
 
 /** KeyPart is where a part of a key comes from; an API key is kept as its hash only. */
 export type KeyPart =
-  | { readonly from: 'address' }
+  | { readonly from: 'address' | 'route' | 'jwt' }
   | { readonly from: 'header' | 'api-key'; readonly name: string }
-  | { readonly from: 'route' }
+
+/** AssignmentSettings: in this process, in the Redis of the store, or in a file. */
+export type AssignmentSettings =
+  | { readonly kind: 'memory' | 'redis' }
+  | { readonly kind: 'file'; readonly file: string }
+
+/** JwtSettings say how tokens are verified: one of `jwks`, `secret` and `publicKey` is not empty. */
+export interface JwtSettings {
+  /** Where the public keys are fetched. */
+  readonly jwks: string
+  readonly secret: string
+  /** PEM. */
+  readonly publicKey: string
+  /** What `iss` and `aud` must be; empty for anything. */
+  readonly issuer: string
+  readonly audience: string
+  /** Lower case. */
+  readonly header: string
+}
+
+/** DecisionLogSettings say where every decision is written down, and how much is kept. */
+export interface DecisionLogSettings {
+  readonly file: string
+  /** From this size on a file is put aside. */
+  readonly maxBytes: number
+  /** How many are kept besides the one in use. */
+  readonly files: number
+}
 
 export interface UpstreamSettings {
   readonly name: string

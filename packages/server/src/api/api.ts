@@ -24,7 +24,7 @@ export interface ApiOptions {
   /** Why requests should not be sent here, or undefined if all is well. */
   notReady(): string | undefined
   metrics(): Promise<{ readonly text: string; readonly type: string }>
-  top(count: number): readonly object[]
+  top(count: number): Promise<readonly object[]>
   reload(): Promise<void>
   onDecision(told: ApiDecision): void
   /** What else is served here, with the way to guard it. */
@@ -77,9 +77,9 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
     const { text, type } = await options.metrics()
     return reply.type(type).send(text)
   })
-  app.get('/v1/top', { onRequest: guard('read') }, (request) => {
+  app.get('/v1/top', { onRequest: guard('read') }, async (request) => {
     const { count = '20' } = request.query as { count?: string }
-    return { keys: options.top(wholeOf('count', count, 1, 1_000)) }
+    return { keys: await options.top(wholeOf('count', count, 1, 1_000)) }
   })
   app.post('/v1/reload', { onRequest: guard('full') }, async () => {
     await options.reload()

@@ -59,7 +59,7 @@ async function decideAll(limits: Limits, checks: readonly Check[], { onDecision 
     })
     const decisions = await limiter.checkMany(requests)
     for (const [j, i] of places.entries()) {
-      const { key, cost = 1, route = '' } = checks[i]
+      const { route = '', key, cost = 1 } = checks[i]
       onDecision({ route, key, cost, decision: decisions[j] })
       answers[i] = decisions[j]
     }

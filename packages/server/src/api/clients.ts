@@ -19,36 +19,27 @@ export function addClients(app: FastifyInstance, guard: Guard, limits: () => Lim
   type Named = { Params: { key: string } }
 
   app.put<Named>('/v1/clients/:key/tier', change, async ({ params: { key }, body }) => {
-    const { policy, changes } = limits()
+    const { policy, assignments, assign } = limits()
     const { tier } = read(tierBody, body)
+    // An unknown tier is told here; what is not kept shall not hold.
     policy.setTier(key, tier)
-    changes.tiers.set(key, tier)
-    await changes.save()
+    await assignments.setTier(key, tier).finally(() => assign(key))
     return { key, tier }
   })
   app.delete<Named>('/v1/clients/:key/tier', change, async ({ params: { key } }) => {
-    const { policy, changes } = limits()
-    policy.setTier(key, undefined)
-    changes.tiers.delete(key)
-    await changes.save()
-    return { key, tier: policy.tierOf(key) }
+    const { assignments } = limits()
+    await assignments.setTier(key, undefined)
+    return { key, tier: limits().policy.tierOf(key) }
   })
   app.put<Named>('/v1/clients/:key/rules', change, async ({ params: { key }, body }) => {
-    const { policy, changes } = limits()
     const texts = [read(rulesBody, body).rules].flat()
-    const rules = texts.map((text) => parseRule(text))
     // Rules that do not go together are told here, and not to the client.
-    createLimiter(rules)
-    policy.setOverride(key, rules)
-    changes.rules.set(key, texts)
-    await changes.save()
+    createLimiter(texts.map((text) => parseRule(text))).peek(key)
+    await limits().assignments.setRules(key, texts)
     return { key, rules: texts }
   })
   app.delete<Named>('/v1/clients/:key/rules', change, async ({ params: { key } }) => {
-    const { policy, changes } = limits()
-    policy.setOverride(key, undefined)
-    changes.rules.delete(key)
-    await changes.save()
+    await limits().assignments.setRules(key, undefined)
     return { key, rules: null }
   })
 }

@@ -16,11 +16,12 @@ export function addKeys(app: FastifyInstance, guard: Guard, limits: () => Limits
   type Named = { Params: { key: string } }
 
   app.get<Named>('/v1/keys/:key', look, async ({ params: { key } }) => {
-    const { policy, changes, all } = limits()
+    const { policy, assignments, all } = limits()
     const states: Record<string, Decision> = {}
     for (const [name, limiter] of all) states[name] = await limiter.peek(key, 0)
     const rules = policy.rulesFor(key).map(shownRule)
-    const given = { tier: changes.tiers.get(key) ?? null, rules: changes.rules.get(key) ?? null }
+    const { tiers: byTier, rules: own } = assignments
+    const given = { tier: byTier.get(key) ?? null, rules: own.get(key) ?? null }
     return { key, tier: policy.tierOf(key), rules, given, limits: states }
   })
 

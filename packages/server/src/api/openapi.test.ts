@@ -16,7 +16,13 @@ describe('the description of the API', () => {
     const limits = {
       tiers,
       policy,
-      changes: { tiers: new Map(), rules: new Map(), save: async () => {} },
+      assignments: {
+        tiers: new Map(),
+        rules: new Map(),
+        setTier: async () => {},
+        setRules: async () => {},
+      },
+      assign() {},
       routes: new Map(),
       all: new Map([['tiers', tiers]]),
     }
@@ -27,7 +33,7 @@ describe('the description of the API', () => {
       current: () => ({ limits, admin: { tokens: [] } }),
       notReady: () => undefined,
       metrics: async () => ({ text: '', type: 'text/plain' }),
-      top: () => [],
+      top: async () => [],
       reload: async () => {},
       onDecision() {},
       add: (app) => {

@@ -10,13 +10,16 @@ import { addLive } from '../dashboard/live-route.ts'
 import { proxyList } from '../gateway/forwarding.ts'
 import { createGateway, startedMs } from '../gateway/gateway.ts'
 import { createRoutes, type RouteEvents } from '../gateway/routes.ts'
+import { createVerifiedTokens, type VerifiedTokens } from '../gateway/verified-tokens.ts'
 import { createLimits, type Limits } from '../limits.ts'
-import { createMetrics } from '../metrics/metrics.ts'
-import { createTopKeys } from '../metrics/top-keys.ts'
+import { createMetrics, type Figures } from '../metrics/metrics.ts'
+import { createTopKeys, joinTop, type TopKey } from '../metrics/top-keys.ts'
 import type { Listen, Settings } from '../settings.ts'
-import { openAssignments } from './assignments.ts'
+import { openDecisionLog } from './decision-log.ts'
 import { addForwardAuth, refusedWith } from './forward-auth.ts'
+import { openAssignments } from './open-assignments.ts'
 import { openStore } from './open-store.ts'
+import { alone, type Peers } from './peers.ts'
 import { createRefusalLog } from './refusal-log.ts'
 
 /** AppOptions are what the service is made of. */
@@ -26,6 +29,8 @@ export interface AppOptions {
   readonly logger: Logger
   /** Reads the configuration again; throws if it is not good. */
   reread(): Promise<Settings>
+  /** Who else serves; nobody by default. */
+  readonly peers?: Peers
 }
 
 /** App is the running service. */
@@ -44,6 +49,7 @@ interface State {
   readonly settings: Settings
   readonly limits: Limits
   readonly about: LiveAbout
+  readonly tokens: VerifiedTokens | undefined
   readonly gateway: ReturnType<typeof createRoutes>
   readonly auth: ReturnType<typeof createRoutes>
   isProxy(address: string): boolean
@@ -58,18 +64,21 @@ interface Noted extends ApiDecision {
 
 /** startApp starts the gateway and the API. */
 export async function startApp(options: AppOptions): Promise<App> {
-  const { version, logger } = options
+  const { version, logger, peers = alone() } = options
   const metrics = createMetrics({ version })
   const topKeys = createTopKeys()
   const live = createLiveFeed({ limited: (count) => topKeys.top(count) })
   const refusals = createRefusalLog(logger)
-  const changes = await openAssignments(options.settings.assignments)
+  const { decisionLog } = options.settings
+  const decisions = decisionLog && openDecisionLog(decisionLog, logger)
   let isDegraded = false
   let isClosing = false
 
-  const { store, close: closeStore } = openStore(options.settings.store, (error) =>
-    logger.debug({ error: error.message }, 'redis'),
-  )
+  const {
+    store,
+    client,
+    close: closeStore,
+  } = openStore(options.settings.store, (error) => logger.debug({ error: error.message }, 'redis'))
   const storeEvents = {
     onDegraded(error: Error) {
       isDegraded = true
@@ -86,8 +95,9 @@ export async function startApp(options: AppOptions): Promise<App> {
   }
 
   function note(noted: Noted): void {
-    const { route, key, decision, seconds, shadowed = false } = noted
+    const { route, key, cost, decision, seconds, shadowed = false } = noted
     const tier = state.limits.policy.tierOf(key) ?? ''
+    decisions?.note({ key, route, tier, cost, decision, shadowed })
     metrics.decided({ route, tier, decision, shadowed, ...(seconds ? { seconds } : {}) })
     live.decided({ ...noted, tier, shadowed, seconds: seconds ?? noted.gatewaySeconds })
     if (decision.allowed) return
@@ -105,18 +115,27 @@ export async function startApp(options: AppOptions): Promise<App> {
     onError: (error) => logger.error(error),
   }
 
-  function build(settings: Settings): State {
-    const limits = createLimits(settings, store, changes, storeEvents)
+  const { assignments, close: closeAssignments } = await openAssignments({
+    settings: options.settings,
+    client,
+    logger,
+    onChange: (key) => state.limits.assign(key),
+  })
+
+  function build(settings: Settings, before?: State): State {
+    const limits = createLimits(settings, store, assignments, storeEvents)
     const { trustProxy } = settings
+    const tokens = tokensOf(settings, before)
     // The proxy that asks on behalf of a client is one more.
     const nearer = typeof trustProxy === 'number' ? trustProxy + 1 : trustProxy
     return {
       settings,
       limits,
       about: aboutOf(settings, version),
+      tokens,
       isProxy: proxyList(trustProxy),
-      gateway: createRoutes(settings, limits, routeEvents),
-      auth: createRoutes({ ...settings, trustProxy: nearer }, limits, {
+      gateway: createRoutes(settings, limits, tokens, routeEvents),
+      auth: createRoutes({ ...settings, trustProxy: nearer }, limits, tokens, {
         ...routeEvents,
         onLimited: ({ request }) => {
           const status = refusedWith(request.url)
@@ -124,6 +143,13 @@ export async function startApp(options: AppOptions): Promise<App> {
         },
       }),
     }
+  }
+
+  /** Keys that were fetched are not fetched again because something else has changed. */
+  function tokensOf({ jwt }: Settings, before?: State): VerifiedTokens | undefined {
+    if (!jwt) return undefined
+    if (JSON.stringify(jwt) === JSON.stringify(before?.settings.jwt)) return before?.tokens
+    return createVerifiedTokens(jwt, (message) => logger.warn(message))
   }
 
   let state = build(options.settings)
@@ -134,7 +160,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   async function reload(): Promise<void> {
     try {
       const settings = await options.reread()
-      const next = build(settings)
+      const next = build(settings, state)
       for (const name of fixed) {
         if (JSON.stringify(settings[name]) !== JSON.stringify(options.settings[name])) {
           logger.warn(`a change of "${name}" takes effect after a restart`)
@@ -148,6 +174,10 @@ export async function startApp(options: AppOptions): Promise<App> {
       throw error
     }
   }
+
+  peers.answer('metrics', metrics.figures)
+  peers.answer('top', () => topKeys.top(MOST_TOP))
+  peers.answer('reload', reload)
 
   const gateway = await createGateway({
     settings: options.settings,
@@ -164,9 +194,14 @@ export async function startApp(options: AppOptions): Promise<App> {
       const isRefusing = isDegraded && state.settings.store.onFailure === 'closed'
       return isRefusing ? 'The store is away, and everything is refused.' : undefined
     },
-    metrics: async () => ({ text: await metrics.text(), type: metrics.contentType }),
-    top: (count) => topKeys.top(count),
-    reload,
+    async metrics() {
+      const all = await peers.gather<Figures>('metrics')
+      return { text: await metrics.text(all), type: metrics.contentType }
+    },
+    top: async (count) => joinTop(await peers.gather<TopKey[]>('top'), count),
+    async reload() {
+      await peers.gather('reload')
+    },
     onDecision: note,
     add(app, guard) {
       addForwardAuth(app, guard, (asked) => state.auth.find(asked))
@@ -189,10 +224,15 @@ export async function startApp(options: AppOptions): Promise<App> {
       await drain(gateway)
       await drain(api)
       for (const limiter of state.limits.all.values()) await limiter.close()
+      closeAssignments()
+      await decisions?.close()
       closeStore()
     },
   }
 }
+
+/** As many as the API tells. */
+const MOST_TOP = 1_000
 
 /** The longest that anybody waits for requests under way. */
 const DRAIN_MS = 30_000
@@ -207,7 +247,7 @@ async function drain(app: FastifyInstance): Promise<void> {
 }
 
 /** What cannot change while it runs. */
-const fixed = ['listen', 'api', 'store', 'limits', 'assignments'] as const
+const fixed = ['listen', 'api', 'store', 'limits', 'assignments', 'decisionLog'] as const
 
 /** How many keys all limiters of a store in memory hold, and how many they had to let go. */
 function statsOf({ all }: Limits): { keys: number; evictions: number } {

@@ -1,62 +1,79 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
-import { parseRule, SluiceError } from 'sluice'
-import { z } from 'zod'
-import type { Changes } from '../limits.ts'
+import type { Assignments } from '../limits.ts'
 
-const saved = z.strictObject({
-  tiers: z.record(z.string(), z.string()),
-  rules: z.record(z.string(), z.array(z.string())),
-})
+/** Kept are the tiers and rules of clients, by their keys. */
+export interface Kept {
+  readonly tiers: ReadonlyMap<string, string>
+  /** As texts for `parseRule`. */
+  readonly rules: ReadonlyMap<string, readonly string[]>
+}
+
+/** Change is what is new about a client; undefined takes it back. */
+export type Change =
+  | { readonly key: string; readonly kind: 'tier'; readonly value: string | undefined }
+  | { readonly key: string; readonly kind: 'rules'; readonly value: readonly string[] | undefined }
+
+/** OpenAssignments can also be replaced, when somebody else has changed them. */
+export interface OpenAssignments extends Assignments {
+  /** Takes over what somebody else has kept. */
+  replace(kept: Kept): void
+}
 
 /**
- * openAssignments reads the tiers and rules that were given to clients at run time, and writes them
- * down whenever they change: to a file beside, which then takes the place of the old one. A file
- * that cannot be read is an error, lest it be overwritten.
+ * createAssignments holds what is `kept`. A change is written by `write` first, which gets all that
+ * there is to be after it, one after the other; then it holds. `onChange` is told of every key that
+ * has something new.
  */
-export async function openAssignments(file: string): Promise<Changes> {
-  const { tiers, rules } = file === '' ? { tiers: {}, rules: {} } : await read(file)
-  const changes = { tiers: new Map(Object.entries(tiers)), rules: new Map(Object.entries(rules)) }
+export function createAssignments(
+  kept: Kept,
+  write: (change: Change, all: Kept) => Promise<void>,
+  onChange: (key: string) => void,
+): OpenAssignments {
+  const tiers = new Map(kept.tiers)
+  const rules = new Map(kept.rules)
   let last = Promise.resolve()
-  async function write(): Promise<void> {
-    const text = JSON.stringify(
-      { tiers: Object.fromEntries(changes.tiers), rules: Object.fromEntries(changes.rules) },
-      undefined,
-      2,
-    )
-    await mkdir(dirname(file), { recursive: true })
-    await writeFile(`${file}.new`, `${text}\n`, { mode: 0o600 })
-    await rename(`${file}.new`, file)
+
+  function make(change: Change): Promise<void> {
+    const next = last.then(async () => {
+      const all = { tiers: new Map(tiers), rules: new Map(rules) }
+      put(all, change)
+      await write(change, all)
+      put({ tiers, rules }, change)
+      onChange(change.key)
+    })
+    last = next.catch(() => {})
+    return next
   }
+
   return {
-    ...changes,
-    save() {
-      if (file === '') return last
-      // One after the other, so that the last state is the one that stays.
-      const next = last.catch(() => {}).then(write)
-      last = next
-      return next
+    tiers,
+    rules,
+    setTier: (key, value) => make({ key, kind: 'tier', value }),
+    setRules: (key, value) => make({ key, kind: 'rules', value }),
+    replace(other) {
+      const changed = new Set([...replaced(tiers, other.tiers), ...replaced(rules, other.rules)])
+      for (const key of changed) onChange(key)
     },
   }
 }
 
-async function read(file: string): Promise<z.infer<typeof saved>> {
-  let text: string
-  try {
-    text = await readFile(file, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { tiers: {}, rules: {} }
-    throw error
-  }
-  try {
-    const given = saved.parse(JSON.parse(text))
-    for (const texts of Object.values(given.rules)) for (const rule of texts) parseRule(rule)
-    return given
-  } catch (cause) {
-    throw new SluiceError(
-      'SLUICE_OPTION',
-      `${file} is not a file of assignments: ${(cause as Error).message}. Mend it, or move it away.`,
-      { cause },
-    )
-  }
+function put(
+  { tiers, rules }: { tiers: Map<string, string>; rules: Map<string, readonly string[]> },
+  { key, kind, value }: Change,
+): void {
+  if (kind === 'tier') set(tiers, key, value)
+  else set(rules, key, value)
+}
+
+function set<T>(map: Map<string, T>, key: string, value: T | undefined): void {
+  if (value === undefined) map.delete(key)
+  else map.set(key, value)
+}
+
+/** Makes `map` the same as `other`, and gives the keys that were not. */
+function replaced<T>(map: Map<string, T>, other: ReadonlyMap<string, T>): string[] {
+  const changed = [...new Set([...map.keys(), ...other.keys()])].filter(
+    (key) => JSON.stringify(map.get(key)) !== JSON.stringify(other.get(key)),
+  )
+  for (const key of changed) set(map, key, other.get(key))
+  return changed
 }

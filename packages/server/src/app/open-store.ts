@@ -6,6 +6,8 @@ import type { StoreSettings } from '../settings.ts'
 /** OpenStore is a store, and how to let go of it. */
 export interface OpenStore {
   readonly store: Store | AsyncStore
+  /** What it is reached by, if it is in Redis. */
+  readonly client: Redis | Cluster | undefined
   close(): void
 }
 
@@ -14,14 +16,16 @@ export function openStore(
   { kind, urls, prefix, maxKeys }: StoreSettings,
   onError: (error: Error) => void,
 ): OpenStore {
-  if (kind === 'memory') return { store: memoryStore({ maxKeys }), close() {} }
+  if (kind === 'memory') {
+    return { store: memoryStore({ maxKeys }), client: undefined, close() {} }
+  }
   const client =
     kind === 'cluster'
       ? new Cluster(urls.map(nodeOf), { redisOptions: optionsOf(urls[0]) })
       : new Redis(urls[0])
   // Without a listener a failed connection would end the process.
   client.on('error', onError)
-  return { store: redisStore(client, { prefix }), close: () => client.disconnect() }
+  return { store: redisStore(client, { prefix }), client, close: () => client.disconnect() }
 }
 
 function nodeOf(url: string): { host: string; port: number } {

@@ -1,4 +1,6 @@
 import type {
+  AssignmentSettings,
+  DecisionLogSettings,
   KeyPart,
   Listen,
   RouteSettings,
@@ -29,7 +31,13 @@ export function buildSettings(config: Config): Settings {
     clients: mapTable(config.clients, (tier) => tier),
     overrides: mapTable(config.overrides, rulesOf),
     routes: routes.map((route) => routeOf(route, key, upstreams.get(route.upstream ?? '') ?? only)),
-    assignments: config.assignments ?? '',
+    assignments: assignmentsOf(config),
+    jwt: config.jwt && {
+      ...{ jwks: '', secret: '', publicKey: '', issuer: '', audience: '' },
+      ...config.jwt,
+      header: config.jwt.header?.toLowerCase() ?? 'authorization',
+    },
+    decisionLog: decisionLogOf(config.decisionLog),
     trustProxy: config.trustProxy ?? 0,
     allowList: config.allowList ?? [],
     denyList: config.denyList ?? [],
@@ -66,6 +74,19 @@ function storeOf(store: NonNullable<Config['store']>): StoreSettings {
   }
 }
 
+/** With a store that servers share, they share these, too. */
+function assignmentsOf({ assignments, store }: Config): AssignmentSettings {
+  const inRedis = storeOf(store ?? 'memory').kind !== 'memory'
+  const kept = assignments ?? (inRedis ? 'redis' : 'memory')
+  return kept === 'memory' || kept === 'redis' ? { kind: kept } : { kind: 'file', file: kept }
+}
+
+function decisionLogOf(log: Config['decisionLog']): DecisionLogSettings | undefined {
+  if (log === undefined) return undefined
+  const given = typeof log === 'string' ? { file: log } : log
+  return { maxBytes: 104_857_600, files: 5, ...given }
+}
+
 function routeOf(
   route: Route,
   key: readonly KeyPart[],
@@ -92,7 +113,7 @@ function routeOf(
 
 function keyOf(key: NonNullable<Config['key']>): readonly KeyPart[] {
   return (typeof key === 'string' ? [key] : key).map((part) => {
-    if (part === 'address' || part === 'route') return { from: part }
+    if (part === 'address' || part === 'route' || part === 'jwt') return { from: part }
     const [from, name] = part.split(':')
     return { from: from as 'header' | 'api-key', name: name.toLowerCase() }
   })

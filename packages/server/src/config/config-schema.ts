@@ -8,7 +8,7 @@ const flag = z.boolean('must be true or false')
 
 const key = z.union(
   [texts.keyText, z.array(texts.keyText).min(1, 'must have a part at least').max(8)],
-  'must be address, route, header:NAME or api-key:NAME, or a list of these',
+  'must be address, route, jwt, header:NAME or api-key:NAME, or a list of these',
 )
 
 const addresses = z.array(
@@ -106,6 +106,34 @@ const token = z.union(
   'must be a token, or a table with token and access',
 )
 
+const text = z.string('must be a text').min(1, 'must not be empty')
+const filePath = z.string('must be the path of a file').min(1, 'must be the path of a file')
+
+const jwt = table(
+  {
+    jwks: texts.httpText.describe('Where public keys are fetched').optional(),
+    secret: texts.secretText.describe('What tokens are signed with, in place of `jwks`').optional(),
+    publicKey: texts.publicKeyText.describe('In PEM, in place of `jwks`').optional(),
+    issuer: text.describe('What `iss` must be. Default: anything').optional(),
+    audience: text.describe('What `aud` must be or have. Default: anything').optional(),
+    header: texts.headerName
+      .describe('Where the token is. Default authorization, as Bearer TOKEN')
+      .optional(),
+  },
+  'a table with jwks, secret or publicKey',
+)
+
+const decisionLog = table(
+  {
+    file: filePath,
+    maxBytes: whole(1_048_576, 1_099_511_627_776, 'of bytes ')
+      .describe('From this size on a new file is begun. Default 104857600')
+      .optional(),
+    files: whole(1, 1_000).describe('How many are kept besides. Default 5').optional(),
+  },
+  'the path of a file, or a table with file, maxBytes and files',
+)
+
 const listenTable = table(
   {
     host: texts.listenHost.optional(),
@@ -152,10 +180,17 @@ export const configSchema = table(
       .union([whole(0, 64), addresses], 'must be a number of proxies, or a list of their addresses')
       .describe('Proxies in front: how many, or their addresses and blocks. Default 0')
       .optional(),
+    jwt: jwt.describe('How tokens are verified, for the key `jwt`').optional(),
     assignments: z
-      .string('must be the path of a file')
-      .min(1, 'must be the path of a file')
-      .describe('Where tiers and rules that are given to clients at run time are kept (JSON)')
+      .string('must be memory, redis or the path of a file')
+      .min(1, 'must be memory, redis or the path of a file')
+      .describe(
+        'Where tiers and rules that are given to clients at run time are kept: memory, redis or a JSON file. Default: with the store',
+      )
+      .optional(),
+    decisionLog: z
+      .union([filePath, decisionLog], 'must be the path of a file, or a table')
+      .describe('Where every decision is written down, a line of JSON each. Default: nowhere')
       .optional(),
     allowList: addresses.describe('Addresses and blocks that are never limited').optional(),
     denyList: addresses.describe('Addresses and blocks that are always refused').optional(),

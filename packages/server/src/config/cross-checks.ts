@@ -41,6 +41,19 @@ export function crossChecks(source: Source): Problem[] {
     add(['store', 'cluster'], '`url` is given, too. Keep one of them.')
   }
 
+  if (file.assignments === 'redis' && !isRedis(file.store)) {
+    add(['assignments'], 'the store is not in Redis. Give the path of a file, or a store in Redis.')
+  }
+
+  const sources = ['jwks', 'secret', 'publicKey'].filter((name) => name in tableOf(file.jwt))
+  if (typeof file.jwt === 'object' && file.jwt !== null && sources.length !== 1) {
+    const have = sources.length === 0 ? 'none of them is given' : `there are ${sources.join(', ')}`
+    add(['jwt'], `must have one of jwks, secret and publicKey, but ${have}.`)
+  }
+  const needsTokens = (key: unknown) => [key].flat().includes('jwt') && file.jwt === undefined
+  const missing = 'tokens must be verified, but there is no `jwt`. Add one: jwt: { jwks: … }'
+  if (needsTokens(file.key)) add(['key'], missing)
+
   const tokens = new Set<unknown>()
   for (const [i, each] of listOf(file.admin && tableOf(file.admin).tokens).entries()) {
     const token = typeof each === 'string' ? each : tableOf(each).token
@@ -55,6 +68,7 @@ export function crossChecks(source: Source): Problem[] {
   for (const [i, each] of listOf(file.routes).entries()) {
     const route = tableOf(each)
     const at = (name: string): Path => ['routes', i, name]
+    if (needsTokens(route.key)) add(at('key'), missing)
     refer(at('upstream'), route.upstream, 'upstream', Object.keys(upstreams))
     if (route.open === true && route.rules !== undefined) {
       add(at('open'), 'an open route has no limit, but `rules` is given. Remove one of them.')
@@ -91,6 +105,11 @@ export function crossChecks(source: Source): Problem[] {
   }
 
   return problems
+}
+
+function isRedis(store: unknown): boolean {
+  if (typeof store === 'string') return store !== 'memory'
+  return 'url' in tableOf(store) || 'cluster' in tableOf(store)
 }
 
 function ruleOf(text: unknown): Rule[] {

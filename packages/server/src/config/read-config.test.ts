@@ -107,6 +107,23 @@ describe('readConfig', () => {
     expect(settings.tiers.toString).toBeUndefined()
   })
 
+  it('keeps assignments with the store, and completes tokens and the decision log', () => {
+    const read = (more: string) => readConfig(`tiers: { a: 1/1s }\n${more}`, 'x', env)
+    expect(read('').assignments).toEqual({ kind: 'memory' })
+    expect(read('store: redis://a').assignments).toEqual({ kind: 'redis' })
+    expect(read('store: redis://a\nassignments: memory').assignments).toEqual({ kind: 'memory' })
+    expect(read('assignments: a.json').assignments).toEqual({ kind: 'file', file: 'a.json' })
+    const log = { file: 'd.jsonl', maxBytes: 104_857_600, files: 5 }
+    expect(read('decisionLog: d.jsonl').decisionLog).toEqual(log)
+    const secret = 'x'.repeat(32)
+    const { jwt, routes } = read(`key: jwt\njwt: { secret: ${secret}, header: X-Token }`)
+    expect(jwt).toEqual({
+      ...{ secret, jwks: '', publicKey: '', issuer: '', audience: '' },
+      header: 'x-token',
+    })
+    expect(routes[0].key).toEqual([{ from: 'jwt' }])
+  })
+
   it('sends all routes to the only upstream', () => {
     const { routes } = readConfig('tiers: { a: 1/1s }\nupstreams: { demo: echo }', 'x', {})
     expect(routes[0].upstream).toEqual({ name: 'demo', url: 'echo:', timeoutMs: 30_000 })
@@ -155,7 +172,19 @@ describe('readConfig', () => {
     ['tiers: { a: 1/1s }\nlisten: 70000', '2:9 listen: must be'],
     ['tiers: { a: 1/1s }\nlisten: a:b', '2:9 listen: must be a port, or a host and a port'],
     ['tiers: { a: 1/1s }\napi: 8080', '2:6 api: is the same as `listen`, 127.0.0.1:8080.'],
-    ['tiers: { a: 1/1s }\nkey: [cookie]', '2:7 key[0]: must be address, route, header:NAME'],
+    ['tiers: { a: 1/1s }\nkey: [cookie]', '2:7 key[0]: must be address, route, jwt, header'],
+    ['tiers: { a: 1/1s }\nkey: [route, jwt]', '2:6 key: tokens must be verified, but there is no'],
+    ['tiers: { a: 1/1s }\njwt: { issuer: me }', '2:6 jwt: must have one of jwks, secret and'],
+    [
+      'tiers: { a: 1/1s }\njwt: { publicKey: "-----BEGIN PUBLIC KEY-----" }',
+      '2:19 jwt.publicKey: must be a public key in PEM',
+    ],
+    ['tiers: { a: 1/1s }\njwt: { jwks: ftp://x }', '2:14 jwt.jwks: must be an address such as'],
+    ['tiers: { a: 1/1s }\nassignments: redis', '2:14 assignments: the store is not in Redis.'],
+    [
+      'tiers: { a: 1/1s }\ndecisionLog: { file: x, maxBytes: 5 }',
+      '2:35 decisionLog.maxBytes: must be a whole number of bytes from 1048576',
+    ],
     ['tiers: { a: 1/1s }\ntrustProxy: [10.0.0.0/33]', '2:14 trustProxy[0]: must be an address'],
     ['tiers: { a: 1/1s }\ndenyList: [localhost]', '2:12 denyList[0]: must be an address'],
     ['tiers: { a: 1/1s }\nheaders: [y]', '2:11 headers[0]: must be x, draft-6'],
@@ -240,10 +269,11 @@ describe('variables', () => {
   it('do not show up in messages, nor do tokens and passwords', () => {
     const text = `tiers: { a: 1/1s }\nadmin: { tokens: ["${D}{SHORT}", tooshort, { token: tiny }] }
 store: ftp://user:hunter2@host
+jwt: { secret: too-weak-a-secret }
 limits: { connections: "${D}{SHORT}" }`
     const all = problemsOf(text)
-    expect(all).toHaveLength(5)
-    expect(all.join()).not.toMatch(/short-secret|tooshort|tiny|hunter2/)
-    expect(all[4]).toContain('variables are always texts')
+    expect(all).toHaveLength(6)
+    expect(all.join()).not.toMatch(/short-secret|tooshort|tiny|hunter2|too-weak/)
+    expect(all[5]).toContain('variables are always texts')
   })
 })

@@ -1,3 +1,4 @@
+import { createPublicKey } from 'node:crypto'
 import { isIP } from 'node:net'
 import { parseRule, type Rule, SluiceError } from 'sluice'
 import { z } from 'zod'
@@ -63,10 +64,10 @@ export function rulesOf(texts: z.infer<typeof ruleTexts>): readonly Rule[] {
 
 /** keyText is a part of a key. */
 export const keyText = checked((text) => {
-  if (text === 'address' || text === 'route') return true
+  if (text === 'address' || text === 'route' || text === 'jwt') return true
   const [, name] = /^(?:header|api-key):(.*)$/.exec(text) ?? []
   return name !== undefined && HEADER_NAME.test(name)
-}, 'address, route, header:NAME or api-key:NAME')
+}, 'address, route, jwt, header:NAME or api-key:NAME')
 
 /** addressText is an IP address or a block of them. */
 export const addressText = checked((text) => {
@@ -164,3 +165,32 @@ export const tokenText = z
     (text) => /^[\x21-\x7e]{16,512}$/.test(text),
     'must be 16 to 512 printable ASCII characters without spaces. Make one with: openssl rand -hex 24',
   )
+
+/** secretText signs tokens; what it is never shows up in a message. */
+export const secretText = z
+  .string('must be a text, in quotes if it is a number')
+  .refine(
+    (text) => Buffer.byteLength(text) >= 32,
+    'must be 32 bytes at least, or it can be guessed. Make one with: openssl rand -hex 32',
+  )
+
+/** publicKeyText is a public key in PEM. */
+export const publicKeyText = z
+  .string('must be a public key in PEM')
+  .refine(isPublicKey, 'must be a public key in PEM, with its lines -----BEGIN PUBLIC KEY-----')
+
+function isPublicKey(text: string): boolean {
+  // A private key has a public one in it, but does not belong here.
+  if (!/^-----BEGIN (RSA )?PUBLIC KEY-----/.test(text.trim())) return false
+  try {
+    return createPublicKey(text).type === 'public'
+  } catch {
+    return false
+  }
+}
+
+/** httpText is an address that can be fetched. */
+export const httpText = checked(
+  (text) => ['http:', 'https:'].includes(urlOf(text)?.protocol ?? ''),
+  'an address such as https://login.example.com/.well-known/jwks.json',
+)

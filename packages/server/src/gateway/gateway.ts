@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http'
-import { pipeline, Transform } from 'node:stream'
+import { type IncomingHttpHeaders, type IncomingMessage, METHODS } from 'node:http'
+import { pipeline, type Readable, Transform } from 'node:stream'
 import replyFrom from '@fastify/reply-from'
 import fastify, {
   type FastifyBaseLogger,
@@ -31,8 +31,9 @@ export interface GatewayOptions {
 }
 
 const routeOf = Symbol('route')
+const typeOf = Symbol('type')
 const startOf = Symbol('start')
-type Marked = IncomingMessage & { [routeOf]?: Route; [startOf]?: number }
+type Marked = IncomingMessage & { [routeOf]?: Route; [typeOf]?: string; [startOf]?: number }
 
 /** startedMs is when the gateway began with a request, by `performance.now()`. */
 export function startedMs(request: IncomingMessage): number | undefined {
@@ -62,6 +63,11 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
     frameworkErrors: (_error, _request, reply) => void send(reply, badPath),
   })
   app.server.maxConnections = connections
+  for (const method of METHODS) {
+    if (method !== 'CONNECT' && !app.supportedMethods.includes(method)) {
+      app.addHttpMethod(method, { hasBody: true })
+    }
+  }
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, payload, done) =>
     done(
@@ -104,11 +110,12 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
     }
     const route = routeFor(request.raw)
     if ('status' in route) return void send(reply, route)
-    const marked: Marked = request.raw
+    const marked = request.raw as Marked
     marked[routeOf] = route
     marked[startOf] = performance.now()
-    if (!route.limit) return next()
-    route.limit(request.raw, reply.raw, next)
+    const go = marked.headers['content-type'] === undefined ? next : () => next(hideType(marked))
+    if (route.limit) route.limit(request.raw, reply.raw, go)
+    else go()
   })
 
   app.all('/*', (request, reply) => {
@@ -154,14 +161,32 @@ function pass(
     retriesCount: 0,
     retryDelay: () => null,
     rewriteRequestHeaders: (_request, headers) =>
-      upstreamHeaders(request.raw, headers as never, isProxy) as never,
+      upstreamHeaders(request.raw, withType(request.raw, headers as never), isProxy) as never,
     rewriteHeaders: (headers) => clientHeaders(headers as never, ours) as never,
+    onResponse: (_request, reply, response) => {
+      const { stream, statusCode } = response as unknown as { stream: Readable; statusCode: number }
+      if (statusCode !== 304) return void reply.send(stream)
+      // It may tell the length of what it does not send, over which undici stumbles.
+      stream.on('error', () => {}).resume()
+      reply.send()
+    },
     onError: (reply, { error }) => {
       if (isOversized(request.body)) return void send(reply as FastifyReply, tooLarge)
       const isLate = /timeout/i.test(`${(error as { code?: string }).code} ${error.message}`)
       send(reply as FastifyReply, isLate ? tooLate : unreachable)
     },
   })
+}
+
+/** Fastify would look at it; what a body is, is between the client and the upstream. */
+function hideType(request: Marked): undefined {
+  request[typeOf] = request.headers['content-type']
+  request.headers['content-type'] = 'application/octet-stream'
+}
+
+function withType(request: Marked, headers: IncomingHttpHeaders): IncomingHttpHeaders {
+  const type = request[typeOf]
+  return type === undefined ? headers : { ...headers, 'content-type': type }
 }
 
 /** Moves what was written to Node's response to Fastify's, which is quicker than to merge the two. */
@@ -201,7 +226,8 @@ function hangUp(request: FastifyRequest, reply: FastifyReply): void {
 
 /** The built-in upstream: says what it got. */
 function echo(request: FastifyRequest, reply: FastifyReply) {
-  const { method, url, headers } = request.raw
+  const { method, url } = request.raw
+  const headers = withType(request.raw, request.raw.headers)
   return reply.send({ hello: 'this is the echo of sluice', method, url, headers })
 }
 

@@ -1,4 +1,11 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import {
+  AggregatorRegistry,
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  Registry,
+} from 'prom-client'
 import type { Decision, Source } from 'sluice'
 import { createLabelCap, OTHER } from './label-cap.ts'
 import { createStatsReader, type Stats } from './stats-reader.ts'
@@ -32,11 +39,16 @@ export interface Metrics {
   reloaded(ok: boolean): void
   /** Gives what to read on each scrape, in place of what was given before. It may fail, or hang. */
   observeStats(read: () => Stats | Promise<Stats>): void
-  /** The text of a scrape. */
-  text(): Promise<string>
+  /** The figures of this process, to be joined with those of others. */
+  figures(): Promise<Figures>
+  /** The text of a scrape: of this process, or of all whose figures are given. */
+  text(all?: readonly Figures[]): Promise<string>
   /** The content type of `text()`. */
   readonly contentType: string
 }
+
+/** Figures are what prom-client makes of a registry. */
+export type Figures = object[]
 
 const MOST_COMBINATIONS = 10_000
 
@@ -61,6 +73,7 @@ export function createMetrics({ version }: { version: string }): Metrics {
     name: 'sluice_build_info',
     help: 'Always 1; the version is in the label.',
     labelNames: ['version'],
+    aggregator: 'first',
     registers,
   }).set({ version }, 1)
 
@@ -93,6 +106,7 @@ export function createMetrics({ version }: { version: string }): Metrics {
   const storeDegraded = new Gauge({
     name: 'sluice_store_degraded',
     help: '1 while the store is away, else 0.',
+    aggregator: 'max',
     registers,
   })
   const storeDegradedTotal = new Counter({
@@ -115,6 +129,7 @@ export function createMetrics({ version }: { version: string }): Metrics {
   const loadedAt = new Gauge({
     name: 'sluice_config_loaded_timestamp_seconds',
     help: 'When the configuration in use was loaded, in seconds since 1970.',
+    aggregator: 'min',
     registers,
   })
   const stats = createStatsReader(registry)
@@ -155,7 +170,12 @@ export function createMetrics({ version }: { version: string }): Metrics {
       if (ok) loadedAt.setToCurrentTime()
     },
     observeStats: stats.observe,
-    async text() {
+    async figures() {
+      await stats.refresh()
+      return registry.getMetricsAsJSON()
+    },
+    async text(all) {
+      if (all && all.length > 1) return AggregatorRegistry.aggregate([...all]).metrics()
       await stats.refresh()
       return registry.metrics()
     },

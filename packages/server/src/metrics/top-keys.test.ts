@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { manualClock } from 'sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { createTopKeys, type TopKeys } from './top-keys.ts'
+import { createTopKeys, joinTop, type TopKeys } from './top-keys.ts'
 
 const HOUR_MS = 3_600_000
 const about = { route: 'search', tier: 'free', rule: 'burst' }
@@ -196,5 +196,22 @@ describe('createTopKeys', () => {
 
   it.each([0, -1, 1.5, Number.NaN, 1_000_001])('refuses a capacity of %s', (capacity) => {
     expect(() => createTopKeys({ capacity })).toThrow(/capacity must be a whole number/)
+  })
+})
+
+describe('joinTop', () => {
+  it('adds up what several have counted, and tells what was seen last', () => {
+    const clock = manualClock()
+    const [one, two] = [createTopKeys({ clock }), createTopKeys({ clock })]
+    one.count('alice', 3, about)
+    one.count('bob', 4, about)
+    clock.advance(1_000)
+    two.count('alice', 2, { ...about, route: 'later' })
+    two.count('carol', 1, about)
+    const told = joinTop([one.top(10), two.top(10)], 2)
+    expect(told.map(({ key, count, route }) => [key, count, route])).toEqual([
+      ['alice', 5, 'later'],
+      ['bob', 4, 'search'],
+    ])
   })
 })

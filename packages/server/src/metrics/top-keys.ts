@@ -175,3 +175,22 @@ function place(heap: Counter[], counter: Counter, at: number): void {
   heap[at] = counter
   counter.at = at
 }
+
+/**
+ * joinTop adds up what several processes have counted. A key that one of them has left out may have
+ * been counted there, too: what is told is then too low, by its least counter at most.
+ */
+export function joinTop(lists: readonly (readonly TopKey[])[], n: number): TopKey[] {
+  const joined = new Map<string, TopKey>()
+  for (const each of lists.flat()) {
+    const other = joined.get(each.key)
+    if (!other) {
+      joined.set(each.key, each)
+      continue
+    }
+    const later = each.lastMs > other.lastMs ? each : other
+    const count = each.count + other.count
+    joined.set(each.key, { ...later, count, error: each.error + other.error })
+  }
+  return [...joined.values()].sort((a, b) => b.count - a.count).slice(0, n)
+}

@@ -33,7 +33,8 @@ export function connect<Request extends IncomingMessage, Response extends Server
       if (entered instanceof Promise) {
         entered
           .then((entrance) => act(entrance, request, response))
-          .then((isAdmitted) => isAdmitted && next(), next)
+          // Nobody is there any more for whom to go on.
+          .then((isAdmitted) => isAdmitted && !response.closed && next(), next)
         return
       }
       isAdmitted = act(entered, request, response)

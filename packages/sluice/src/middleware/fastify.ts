@@ -56,7 +56,8 @@ export function rateLimit(options: Options): FastifyPluginCallback {
         if (entered instanceof Promise) {
           entered
             .then((entrance) => act(guard, request, reply, entrance))
-            .then((isAdmitted) => isAdmitted && next(), next)
+            // Nobody is there any more for whom to go on.
+            .then((isAdmitted) => isAdmitted && !reply.raw.closed && next(), next)
           return
         }
         isAdmitted = act(guard, request, reply, entered)

@@ -25,6 +25,8 @@ export function rateLimit(options: RateLimitOptions<Context, Context>): Middlewa
       return
     }
     whenDone(guard, entrance, context, context, context.res)
+    // Nobody is there any more for whom to go on.
+    if (context.res.closed) return
     try {
       await next()
     } catch (error) {

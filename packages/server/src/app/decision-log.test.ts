@@ -1,0 +1,89 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { createLimiter, parseRule } from 'sluice'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openDecisionLog } from './decision-log.ts'
+
+let folder: string
+let file: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-decisions-'))
+  file = join(folder, 'decisions.jsonl')
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const limiter = createLimiter(parseRule('2/1h'))
+const logger = pino({ level: 'silent' })
+const decided = (key: string, shadowed = false) => {
+  const decision = limiter.check(key)
+  return { key, route: '/search', tier: 'free', cost: 1, decision, shadowed }
+}
+
+describe('openDecisionLog', () => {
+  it('writes every decision, and keeps what was there', async () => {
+    writeFileSync(file, '{"before":1}\n')
+    const log = openDecisionLog({ file, maxBytes: 1_048_576, files: 5 }, logger)
+    for (const key of ['alice', 'alice', 'alice', 'a "quoted"\nkey']) log.note(decided(key))
+    log.note(decided('alice', true))
+    await log.close()
+    const [before, ...lines] = readFileSync(file, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(before).toEqual({ before: 1 })
+    expect(lines.map(({ key, outcome }) => [key, outcome])).toEqual([
+      ['alice', 'allowed'],
+      ['alice', 'allowed'],
+      ['alice', 'refused'],
+      ['a "quoted"\nkey', 'allowed'],
+      ['alice', 'shadowed'],
+    ])
+    expect(lines[2]).toMatchObject({
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      route: '/search',
+      tier: 'free',
+      cost: 1,
+      rule: 'token-bucket',
+      remaining: 0,
+      source: 'store',
+    })
+    expect(lines[2].retryAfterMs).toBeGreaterThan(1_700_000)
+  })
+
+  it('puts large files aside, keeps so many of them, and loses no line of those', async () => {
+    const log = openDecisionLog({ file, maxBytes: 1_048_576, files: 2 }, logger)
+    const one = decided('x'.repeat(900))
+    for (let i = 0; i < 4_000; i += 1) {
+      log.note({ ...one, cost: i })
+      // A disk takes a while.
+      if (i % 500 === 499) await new Promise((resolve) => setTimeout(resolve, 30))
+    }
+    await log.close()
+    const names = readdirSync(folder).sort()
+    expect(names).toEqual(['decisions.jsonl', 'decisions.jsonl.1', 'decisions.jsonl.2'])
+    const texts = names.toReversed().map((name) => readFileSync(join(folder, name), 'utf8'))
+    const costs = texts.flatMap((text) =>
+      text
+        .trimEnd()
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line).cost),
+    )
+    const first = 4_000 - costs.length
+    expect(costs.length).toBeGreaterThan(1_500)
+    expect(costs).toEqual(Array.from({ length: costs.length }, (_, i) => first + i))
+  })
+
+  it('goes on when there can be no such file', async () => {
+    const told: string[] = []
+    const stream = { write: (line: string) => void told.push(line) }
+    writeFileSync(join(folder, 'taken'), '')
+    const settings = { file: join(folder, 'taken', 'x.jsonl'), maxBytes: 1_048_576, files: 2 }
+    const log = openDecisionLog(settings, pino({ level: 'warn' }, stream))
+    log.note(decided('bob'))
+    await log.close()
+    expect(told.join()).toContain('the decision log cannot be written')
+  })
+})

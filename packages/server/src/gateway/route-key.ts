@@ -1,0 +1,71 @@
+import type { IncomingMessage } from 'node:http'
+import { apiKey, compositeKey } from 'sluice'
+import type { KeyPart, RouteSettings } from '../settings.ts'
+import type { VerifiedTokens } from './verified-tokens.ts'
+
+type Reader = (request: IncomingMessage) => string | undefined | Promise<string | undefined>
+
+/** KeySources are what keys are made of besides headers; `tokens` is there where a key needs it. */
+export interface KeySources {
+  addressOf(request: IncomingMessage): string
+  readonly tokens: VerifiedTokens | undefined
+}
+
+/**
+ * routeKey reads who is asking, part by part. Where a part is missing, or a token is not good, the
+ * client's address stands in.
+ */
+export function routeKey({ key, name }: RouteSettings, sources: KeySources): Reader {
+  const { addressOf } = sources
+  const readers = key.map((part) => partReader(part, name, sources))
+  if (readers.length === 1) {
+    const [read] = readers
+    return (request) => orElse(read(request), () => addressOf(request))
+  }
+  return (request) => {
+    const parts = readers.map((read) => orElse(read(request), () => addressOf(request)))
+    if (parts.some((part) => part instanceof Promise)) return Promise.all(parts).then(combined)
+    return combined(parts as string[])
+  }
+}
+
+function combined(parts: readonly string[]): string {
+  const length = parts.reduce((sum, part) => sum + part.length + 8, 0)
+  return length <= 1_024 ? compositeKey(...parts) : hashed(parts.join('\n'))
+}
+
+function orElse(value: ReturnType<Reader>, instead: () => string): string | Promise<string> {
+  if (value instanceof Promise) return value.then((key) => key ?? instead())
+  return value ?? instead()
+}
+
+/** On Node the hash is there at once. */
+const hashed = apiKey((secret: string) => secret) as (secret: string) => string
+
+function partReader(part: KeyPart, route: string, { addressOf, tokens }: KeySources): Reader {
+  if (!('name' in part)) {
+    if (part.from === 'address') return addressOf
+    if (part.from === 'route') return () => route
+    return (request) => {
+      const claims = tokens?.claimsOf(request)
+      return claims instanceof Promise ? claims.then(subjectOf) : subjectOf(claims)
+    }
+  }
+  const { name, from } = part
+  return ({ headers }) => {
+    const value = headers[name]
+    if (typeof value !== 'string' || value === '') return undefined
+    return from === 'api-key' ? hashed(value) : readable(name, value)
+  }
+}
+
+/** The types of claims are whatever was signed. */
+function subjectOf(claims: { readonly sub?: unknown } | undefined): string | undefined {
+  const sub = claims?.sub
+  return typeof sub === 'string' && sub !== '' ? readable('sub', sub) : undefined
+}
+
+/** Keys are there to be read, and written in a configuration, unless they are very long. */
+function readable(name: string, value: string): string {
+  return value.length > 256 ? hashed(value) : `${name}:${value}`
+}

@@ -1,0 +1,42 @@
+// @ts-check
+// npm run pictures: draws the pictures of the algorithms in docs/images, with the library itself.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import {
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+} from 'sluice'
+import { algorithmPicture, LIMIT, PER_MS } from './algorithm-picture.mjs'
+
+const figures = { limit: LIMIT, per: PER_MS }
+
+/** pictures gives each file's text. @returns {Record<string, string>} */
+export function pictures() {
+  return {
+    'token-bucket.svg': algorithmPicture('Token bucket', tokenBucket({ ...figures, burst: 5 })),
+    'gcra.svg': algorithmPicture('GCRA', gcra({ ...figures, burst: 5 })),
+    'leaky-bucket.svg': algorithmPicture('Leaky bucket', leakyBucket({ ...figures, queue: 5 })),
+    'fixed-window.svg': algorithmPicture(
+      'Fixed window',
+      fixedWindow({ ...figures, align: 'clock' }),
+    ),
+    'sliding-window-counter.svg': algorithmPicture(
+      'Sliding window counter',
+      slidingWindowCounter(figures),
+    ),
+    'sliding-window-log.svg': algorithmPicture('Sliding window log', slidingWindowLog(figures)),
+  }
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const folder = resolve(import.meta.dirname, '../docs/images/algorithms')
+  mkdirSync(folder, { recursive: true })
+  for (const [name, text] of Object.entries(pictures())) {
+    writeFileSync(resolve(folder, name), text)
+    console.log(`docs/images/algorithms/${name}`)
+  }
+}
