@@ -2,7 +2,8 @@ import type { Redis } from 'ioredis'
 import { type ManualClock, manualClock } from 'sluice/testing'
 import { openRedis } from '../../packages/sluice/src/stores/redis/redis.ts'
 
-const TEST_CLOCK_LINE = "local now = tonumber(redis.call('GET', 'test-clock'))"
+/** TEST_CLOCK_LINE reads the time that a test has set. */
+export const TEST_CLOCK_LINE = "local now = tonumber(redis.call('GET', 'test-clock'))"
 
 /** 2100-01-01: Redis must not take the test's past for expired. Expiry itself is tested apart. */
 const START_US = Date.UTC(2100, 0) * 1_000
