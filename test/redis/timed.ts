@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { type ManualClock, manualClock } from 'sluice/testing'
-import { openRedis } from '../../packages/sluice/src/stores/redis/redis.ts'
+import { openRedis, type RedisStoreOptions } from '../../packages/sluice/src/stores/redis/redis.ts'
 
 /** TEST_CLOCK_LINE reads the time that a test has set. */
 export const TEST_CLOCK_LINE = "local now = tonumber(redis.call('GET', 'test-clock'))"
@@ -21,6 +21,7 @@ export type Wire = (
 export function timedStore(
   client: Redis,
   wire: Wire = (send, command, args) => send(command, args),
+  options: RedisStoreOptions = {},
 ) {
   const clock: ManualClock = manualClock(START_US)
   made += 1
@@ -29,6 +30,6 @@ export function timedStore(
     return client.call(command, args)
   }
   const timed = { call: (command: string, args: string[]) => wire(send, command, args) }
-  const store = openRedis(timed, { prefix: `test-${made}` }, clock, TEST_CLOCK_LINE)
+  const store = openRedis(timed, { prefix: `test-${made}`, ...options }, clock, TEST_CLOCK_LINE)
   return { clock, store, prefix: `test-${made}` }
 }

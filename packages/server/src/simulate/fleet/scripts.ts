@@ -98,15 +98,18 @@ export function runRegister(
   return [...answer, nowUs]
 }
 
-/** runSwap replaces states that nobody has changed meanwhile. */
+/** runSwap replaces states that nobody has changed meanwhile; a fresh one is to expire in 1970. */
 export function runSwap(
   { texts }: Data,
   keys: readonly string[],
   words: readonly string[],
 ): number {
-  keys.forEach((key, i) => {
-    if (texts.get(key) === words[3 * i]) texts.set(key, words[3 * i + 1])
-  })
+  for (const [i, key] of keys.entries()) {
+    const [from, to, expiryMs] = words.slice(3 * i)
+    if (texts.get(key) !== from) continue
+    if (expiryMs === '1') texts.delete(key)
+    else texts.set(key, to)
+  }
   return 0
 }
 
