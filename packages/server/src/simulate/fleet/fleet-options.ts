@@ -14,7 +14,7 @@ bounds. The same options give the same report.
 Rule and load:
       --rule RULE         such as '1000/1s burst 200' (default 1000/1s)
       --rate RATE         requests a second for each key, or a multiple of the rule's: 0.8x (default 1x)
-      --pattern PATTERN   random, or bursts: all in the first quarter of every 2 s (default random)
+      --pattern PATTERN   random, or bursts: most of them in 0.2 s of every 2 s (default random)
       --keys N            keys, all alike (default 1)
       --for TIME          how long, of virtual time (default 30s)
       --seed N            another seed is another load and network (default 1)

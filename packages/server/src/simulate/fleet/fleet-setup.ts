@@ -32,5 +32,8 @@ export interface Failover {
   readonly downMs: number
 }
 
-/** Pattern is how requests come: at random, or all in the first quarter of every two seconds. */
+/**
+ * Pattern is how requests come: evenly at random, or in bursts: of every 2 s, a fifth of them in the
+ * first 1.8 s, and the rest in the last 0.2 s.
+ */
 export type Pattern = 'random' | 'bursts'

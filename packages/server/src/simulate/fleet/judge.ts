@@ -78,11 +78,11 @@ function boundOf({ lease, nodes, fleetSize }: FleetSetup, sources: Sources, lost
 function boundText(rule: Rule, { leaseUs, nodes, fleetSize, units }: Bound): string {
   const times = nodes / fleetSize
   const own = leaseUs > 0 ? `A(t + ${leaseUs / 1_000} ms)` : 'A(t)'
-  const beyond = fleetSize > rule.capacity ? nodes : 0
+  const beyond = (nodes * Math.max(0, fleetSize - rule.capacity)) / fleetSize
   const parts = [
     leaseUs === 0 && times > 0 ? `${round(1 + times)} A(t)` : own,
     ...(leaseUs > 0 && times > 0 ? [`${times === 1 ? '' : `${round(times)} `}A(t)`] : []),
-    ...(beyond > 0 ? [`${beyond} nodes`] : []),
+    ...(beyond > 0 ? [`${Math.ceil(beyond)} (one for each node)`] : []),
     ...(units > 0 ? [`${units} lost`] : []),
   ]
   return parts.join(' + ')

@@ -2,9 +2,9 @@ import type { FleetSetup } from './fleet-setup.ts'
 import { createRandom } from './random.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
-/** How long a burst and the pause after it take together, and the part that is the burst. */
-const BURST_PERIOD_US = 2_000_000
-const BURST_PART = 1 / 4
+/** Of every so long, requests trickle in the first part, and come in a burst in the rest. */
+const PERIOD_US = 2_000_000
+const TRICKLE = { time: 0.9, requests: 0.2 }
 
 /**
  * startLoad makes requests that wait for nothing, for any key and at any node. The instants and keys
@@ -28,7 +28,7 @@ export function startLoad(
       return
     }
     const key = random.below(keys)
-    time.at(Math.floor(pattern === 'bursts' ? inBurst(us) : us), () => {
+    time.at(Math.floor(pattern === 'bursts' ? inBursts(us) : us), () => {
       request(key, nodeRandom.below(nodes))
       next()
     })
@@ -38,7 +38,13 @@ export function startLoad(
   return { isOver: () => isOver }
 }
 
-function inBurst(us: number): number {
-  const pastUs = us % BURST_PERIOD_US
-  return us - pastUs + pastUs * BURST_PART
+/** Where an instant of an even load lies. */
+function inBursts(us: number): number {
+  const part = (us % PERIOD_US) / PERIOD_US
+  const { time, requests } = TRICKLE
+  const moved =
+    part < requests
+      ? (part / requests) * time
+      : time + ((part - requests) / (1 - requests)) * (1 - time)
+  return us + (moved - part) * PERIOD_US
 }

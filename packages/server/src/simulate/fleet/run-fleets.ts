@@ -18,10 +18,10 @@ export async function runFleets(setups: readonly FleetSetup[]): Promise<FleetRep
 }
 
 /**
- * runFleet runs one fleet. In a process of its own, because virtual time replaces the clock and the
- * timers of a whole process.
+ * Runs one fleet in a process of its own, because virtual time replaces the clock and the timers of
+ * a whole process.
  */
-export function runFleet(setup: FleetSetup): Promise<FleetReport> {
+function runFleet(setup: FleetSetup): Promise<FleetReport> {
   // Next to this file and of its kind: .js once built, .ts before.
   const file = new URL(`./fleet-process${extname(import.meta.url)}`, import.meta.url)
   const child = fork(file)
