@@ -2,8 +2,7 @@ import type { Redis } from 'ioredis'
 import { type ManualClock, manualClock } from 'sluice/testing'
 import { openRedis, type RedisStoreOptions } from '../../packages/sluice/src/stores/redis/redis.ts'
 
-/** TEST_CLOCK_LINE reads the time that a test has set. */
-export const TEST_CLOCK_LINE = "local now = tonumber(redis.call('GET', 'test-clock'))"
+const TEST_CLOCK_LINE = "local now = tonumber(redis.call('GET', 'test-clock'))"
 
 /** 2100-01-01: Redis must not take the test's past for expired. Expiry itself is tested apart. */
 const START_US = Date.UTC(2100, 0) * 1_000
