@@ -129,6 +129,12 @@ it('that opens has no bound, and one that closes admits nothing more', async () 
   expect(closed.under).toBeGreaterThan(0.3)
 })
 
+it.each([5, 10, 15, 20])('asks a Redis that is %i ms away each way', async (delayMs) => {
+  const { sources, offered } = await run({ nodes: 1, delayMs, perSecond: 800, forMs: 10_000 })
+  // It takes some trips until Redis knows the script.
+  expect(sources.store).toBeGreaterThan(0.95 * offered)
+})
+
 it('does the same for the same seed, and something else for another', async () => {
   const setup = { lease: { units: 20, leaseMs: 500 }, outages: outage(10) }
   const [one, same, other] = [await run(setup), await run(setup), await run({ ...setup, seed: 2 })]
