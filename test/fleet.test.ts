@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { buildServer } from './threads/crew.ts'
@@ -17,7 +18,7 @@ describe('simulating fleets', () => {
   it('compares them in a table, with words under it', async () => {
     const args = ['--nodes', '2,20', '--lease', '0,20', '--rate', '0.8x', '--for', '3s']
     const lines = (await simulate(...args)).split('\n')
-    expect(lines[0]).toBe('1000/1s, 800 requests a second for each of 1 keys, 3 s, seed 1')
+    expect(lines[0]).toBe('1000/1s, 800 requests a second for one key, 3 s, seed 1')
     expect(lines[2]).toMatch(/^nodes +lease +offered +ideal +admitted .* bound +held$/)
     expect(lines.slice(3, 7).map((line) => line.trim().split(/ +/).slice(0, 2))).toEqual([
       ['2', '-'],
@@ -25,7 +26,18 @@ describe('simulating fleets', () => {
       ['20', '-'],
       ['20', '20'],
     ])
-    expect(lines[9]).toMatch(/^A lease of 20 on 2 nodes saves \d+ % of the trips to Redis, refuses/)
+    expect(lines[10]).toMatch(/^2 nodes, a lease of 20: \d+ % of the trips saved, nothing refused/)
+  })
+
+  it('prints what docs/fleet.md says', async () => {
+    const text = readFileSync('docs/fleet.md', 'utf8')
+    const examples = [...text.matchAll(/```text\n\$ sluice simulate --fleet (.*)\n([^`]*)```/g)]
+    expect(examples.length).toBeGreaterThan(2)
+    for (const [, args, output] of examples) {
+      const words = args.matchAll(/'([^']*)'|(\S+)/g)
+      const printed = await simulate(...Array.from(words, ([, quoted, word]) => quoted ?? word))
+      expect(printed).toBe(output)
+    }
   })
 
   it('does the same twice, in different processes', async () => {

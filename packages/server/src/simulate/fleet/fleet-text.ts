@@ -3,9 +3,17 @@ import type { FleetReport } from './simulate-fleet.ts'
 /** fleetText is the reports as a table, and what they come to in words. */
 export function fleetText(reports: readonly FleetReport[]): string {
   const [{ setup }] = reports
-  const load = `${number(setup.perSecond)} requests a second for each of ${number(setup.keys)} keys`
-  const title = `${setup.rule}, ${load}, ${number(setup.forMs / 1_000)} s, seed ${setup.seed}`
-  return [title, '', ...table(reports), '', ...reports.flatMap(sentences), ''].join('\n')
+  const keys = setup.keys === 1 ? 'one key' : `each of ${number(setup.keys)} keys`
+  const load = `${number(setup.perSecond)} requests a second for ${keys}`
+  return [
+    `${setup.rule}, ${load}, ${number(setup.forMs / 1_000)} s, seed ${setup.seed}`,
+    '',
+    ...table(reports),
+    '',
+    'A(t) is what the rule admits in any interval t.',
+    ...reports.flatMap((report) => sentences(report, reports)),
+    '',
+  ].join('\n')
 }
 
 const columns: readonly { readonly head: string; of(report: FleetReport): string }[] = [
@@ -31,28 +39,30 @@ function table(reports: readonly FleetReport[]): string[] {
   return rows.map((row) => row.map((cell, i) => cell.padStart(widths[i])).join('  '))
 }
 
-function sentences(report: FleetReport): string[] {
-  const { setup, over, under, tripsPerDecision, sources, offered, bound } = report
-  const { nodes, lease } = setup
-  const fleet = `${nodes === 1 ? '1 node' : `${number(nodes)} nodes`}`
-  const who = lease ? `A lease of ${number(lease.units)} on ${fleet}` : `No lease on ${fleet}`
-  const saved = 1 - tripsPerDecision
-  const trips =
-    saved >= 0
-      ? `saves ${percent(saved)} of the trips to Redis`
-      : `takes ${percent(-saved)} more trips than decisions`
-  const early = under > 0 ? `refuses ${percent(under)} too early` : 'refuses nothing too early'
-  const most =
-    over > 0 ? `admits up to ${number(Math.ceil(over))} beyond the rule` : 'never admits more'
+function sentences(report: FleetReport, all: readonly FleetReport[]): string[] {
+  const { setup, over, under, sources, offered, bound } = report
+  const nodes = setup.nodes === 1 ? '1 node' : `${number(setup.nodes)} nodes`
+  const lease = setup.lease ? `a lease of ${number(setup.lease.units)}` : 'no lease'
+  const early = under > 0 ? `${percent(under)} refused too early` : 'nothing refused too early'
+  const most = over > 0 ? `up to ${number(Math.ceil(over))} more than` : 'never more than'
   const shares = Object.entries(sources).map(
     ([source, count]) => `${source} ${percent(count / offered)}`,
   )
   return [
-    `${who} ${trips}, ${early} and ${most}. Decided by: ${shares.join(', ')}.`,
+    `${nodes}, ${lease}: ${tripsText(report, all)}, ${early}, ${most} the rule admits. ` +
+      `Decided by ${shares.join(', ')}.`,
     ...(bound && !bound.held
-      ? [`  THE BOUND ${bound.text} WAS BROKEN by ${number(Math.ceil(-bound.spare))}.`]
+      ? [`  THE BOUND ${bound.text} DID NOT HOLD, by ${number(Math.ceil(-bound.spare))}.`]
       : []),
   ]
+}
+
+/** A lease is compared with none for as many nodes, if that was run as well. */
+function tripsText({ setup, tripsPerDecision }: FleetReport, all: readonly FleetReport[]): string {
+  const without = all.find((other) => other.setup.nodes === setup.nodes && !other.setup.lease)
+  if (!setup.lease || !without) return `${tripsPerDecision.toFixed(2)} trips for each decision`
+  const part = tripsPerDecision / without.tripsPerDecision - 1
+  return part < 0 ? `${percent(-part)} of the trips saved` : `${percent(part)} more trips`
 }
 
 function number(value: number): string {
