@@ -8,6 +8,7 @@ import { installVirtualTime } from './virtual-time.ts'
 const time = installVirtualTime()
 process.once('message', async (setup: FleetSetup) => {
   const { simulateFleet } = await import('./simulate-fleet.ts')
-  process.send?.(await simulateFleet(setup, time))
-  process.disconnect()
+  process.send?.(await simulateFleet(setup, time), () => process.disconnect())
 })
+// Also when whoever asked is gone: nobody would read the report.
+process.once('disconnect', () => process.exit())
