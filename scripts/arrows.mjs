@@ -78,6 +78,7 @@ const groups = {
   cli: [
     ...['cli', 'command', 'line-cursor', 'replay-command', 'replay-stream'],
     ...['serve-command', 'validate-command', 'check-command', 'report-problems', 'version'],
+    'simulate',
   ],
 }
 

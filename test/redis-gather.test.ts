@@ -1,5 +1,6 @@
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
 import { createLimiter, createPolicy, type Decision, type Rule, tokenBucket } from 'sluice'
+import { redisStore } from 'sluice/redis'
 import { createModel, ruleMakers, seededRandom, storeSuite } from 'sluice/testing'
 import { describe, expect, it } from 'vitest'
 import { useRedis } from './redis/fixture.ts'
@@ -53,6 +54,31 @@ describe('calls on their way to Redis', () => {
     const decisions = await Promise.all(all)
     expect(trips.map((words) => Number(words[1]) / 2)).toEqual([1, 128, 72])
     expect(decisions.every(({ remaining }) => remaining === 9)).toBe(true)
+  })
+
+  it('do not wait for one to a Redis that is so far away that they would be late', async () => {
+    const far = {
+      async call(command: string, args: string[]) {
+        await sleep(15)
+        const answer = await redis.client.call(command, args)
+        await sleep(15)
+        return answer
+      },
+    }
+    const limiter = createLimiter(tokenBucket({ limit: 10_000, per: '1s' }), {
+      store: redisStore(far),
+      name: 'far away',
+    })
+    await expect.poll(async () => (await limiter.check('alice')).source).toBe('store')
+    const sources: string[] = []
+    const all: Promise<unknown>[] = []
+    for (let i = 0; i < 300; i += 1) {
+      all.push(limiter.check('alice').then(({ source }) => sources.push(source)))
+      await sleep(1)
+    }
+    await Promise.all(all)
+    // Together they were late, and nearly none were Redis's.
+    expect(sources.filter((source) => source === 'store').length).toBeGreaterThan(150)
   })
 
   it('name a key once, and are still decided one by one', async () => {

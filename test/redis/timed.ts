@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import { type ManualClock, manualClock } from 'sluice/testing'
-import { openRedis } from '../../packages/sluice/src/stores/redis/redis.ts'
+import { openRedis, type RedisStoreOptions } from '../../packages/sluice/src/stores/redis/redis.ts'
 
 const TEST_CLOCK_LINE = "local now = tonumber(redis.call('GET', 'test-clock'))"
 
@@ -20,6 +20,7 @@ export type Wire = (
 export function timedStore(
   client: Redis,
   wire: Wire = (send, command, args) => send(command, args),
+  options: RedisStoreOptions = {},
 ) {
   const clock: ManualClock = manualClock(START_US)
   made += 1
@@ -28,6 +29,6 @@ export function timedStore(
     return client.call(command, args)
   }
   const timed = { call: (command: string, args: string[]) => wire(send, command, args) }
-  const store = openRedis(timed, { prefix: `test-${made}` }, clock, TEST_CLOCK_LINE)
+  const store = openRedis(timed, { prefix: `test-${made}`, ...options }, clock, TEST_CLOCK_LINE)
   return { clock, store, prefix: `test-${made}` }
 }

@@ -3,15 +3,22 @@ import { checkCommand } from './check-command.ts'
 import { type Command, type Io, readArguments } from './command.ts'
 import { replayCommand } from './replay-command.ts'
 import { serveCommand } from './serve-command.ts'
+import { fleetCommand } from './simulate/fleet/fleet-command.ts'
 import { validateCommand } from './validate-command.ts'
 import { version } from './version.ts'
 
-const commands: readonly Command[] = [serveCommand, validateCommand, checkCommand, replayCommand]
+const commands: readonly Command[] = [
+  serveCommand,
+  validateCommand,
+  checkCommand,
+  replayCommand,
+  fleetCommand,
+]
 
 const help = `Usage: sluice COMMAND [OPTIONS]
 
 Commands:
-${commands.map(({ name, summary }) => `  ${name.padEnd(12)}${summary}`).join('\n')}
+${commands.map(({ name, summary }) => `  ${name.padEnd(16)}${summary}`).join('\n')}
 
 Options:
   -h, --help    print this help, or the help of a command: sluice COMMAND --help

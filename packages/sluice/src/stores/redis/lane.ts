@@ -21,6 +21,12 @@ const MOST = 128
 const WORTH_TWO = 24
 const STEADY = 8
 
+/**
+ * Calls wait for a trip under way only if it takes less than this part of their time: they would
+ * be late after it and their own.
+ */
+const WORTH_WAITING = 1 / 3
+
 /** The most names of one trip: Lua cannot pass on more than some thousand values at once. */
 const MOST_NAMES = 4_000
 
@@ -57,6 +63,8 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
   let queue: Call[] = []
   let underWay = 0
   let lastSentMs = 0
+  /** The shortest trip so far: how far away Redis is, however busy it is now. */
+  let shortestMs = Number.POSITIVE_INFINITY
   /** Goes up when trips are given up that may never end. */
   let epoch = 0
   let isDue = false
@@ -71,7 +79,8 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
       epoch += 1
       underWay = 0
     }
-    if (underWay === 0 && !isDue) flush(1)
+    const isFar = Number.isFinite(shortestMs) && shortestMs > WORTH_WAITING * timeoutMs
+    if ((underWay === 0 && !isDue) || isFar) flush(1)
     else flush(MOST)
   }
 
@@ -140,6 +149,7 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
       const reply = await (single
         ? runOne(single)
         : run(scriptArgs(batch, deadlineUs, startOf, jsonOf)))
+      shortestMs = Math.min(shortestMs, performance.now() - sentMs)
       const nowUs = Number(reply[reply.length - 1])
       time.note(nowUs, sentMs)
       if (!isAnswer(reply, batch)) throw new Error('Redis gave an answer that makes no sense.')

@@ -1,0 +1,113 @@
+import type { Rule } from 'sluice'
+
+/**
+ * Bound is how much a whole fleet may admit of one key in any interval t, by what the rule alone
+ * admits, A(t): A(t + leaseUs) + (nodes / fleetSize) · A(t) + units.
+ */
+export interface Bound {
+  readonly leaseUs: number
+  /** Those that decided by themselves; 0 if none did. */
+  readonly nodes: number
+  readonly fleetSize: number
+  readonly units: number
+}
+
+/** ruleAlone is what the rule admits, and no more. */
+export const ruleAlone: Bound = { leaseUs: 0, nodes: 0, fleetSize: 1, units: 0 }
+
+/** Longer intervals than so many windows are not looked at. */
+const MOST_WINDOWS = 200
+
+/**
+ * worstExcess is by how many units at most, in any interval, the admitted were more than the bound;
+ * negative if they were always fewer. `instants` has one for each unit, sorted, in whole microseconds.
+ */
+export function worstExcess(rule: Rule, bound: Bound, instants: Float64Array): number {
+  if (instants.length === 0) return Number.NEGATIVE_INFINITY
+  const stepsOf = windowSteps[rule.algorithm.name]
+  return stepsOf ? overSteps(rule, bound, instants, stepsOf(rule)) : overRate(rule, bound, instants)
+}
+
+/**
+ * A rate: A(t) = capacity + limit · t / per. The most of (units − rate · t) over all intervals is the
+ * largest rise of (units so far − rate · instant), which one pass finds. In whole numbers throughout.
+ */
+function overRate(rule: Rule, bound: Bound, instants: Float64Array): number {
+  const { leaseUs, nodes, fleetSize, units } = bound
+  const [limit, per, fleet] = [BigInt(rule.limit), BigInt(rule.perUs), BigInt(fleetSize)]
+  const unit = per * fleet
+  const slope = limit * (fleet + BigInt(nodes))
+  const free =
+    BigInt(rule.capacity) * per * (fleet + BigInt(nodes)) +
+    limit * BigInt(leaseUs) * fleet +
+    BigInt(units) * unit +
+    BigInt(leastUnits(rule, bound)) * per
+  let lowest = 0n
+  let worst = 0n
+  for (let i = 0; i < instants.length; i += 1) {
+    const height = BigInt(i) * unit - slope * BigInt(instants[i] - instants[0])
+    if (i === 0 || height < lowest) lowest = height
+    if (height + unit - lowest > worst) worst = height + unit - lowest
+  }
+  return Number(worst - free) / Number(unit)
+}
+
+/** Every node has at least one unit: what that is beyond its share, for all, times `fleetSize`. */
+function leastUnits({ capacity }: Rule, { nodes, fleetSize }: Bound): number {
+  return nodes * Math.max(0, fleetSize - capacity)
+}
+
+/** A(t) in steps: so many units, once for t = 0 and again whenever t has grown beyond an edge. */
+interface Steps {
+  readonly units: number
+  /** Into how many windows an interval of that length can reach, both ends included. */
+  countIn(us: number): number
+}
+
+const windowSteps: Readonly<Record<string, (rule: Rule) => Steps>> = {
+  'fixed-window': ({ limit, perUs }) => ({
+    units: limit,
+    countIn: (us) => (us === 0 ? 1 : Math.ceil(us / perUs) + 1),
+  }),
+  'sliding-window-counter': ({ limit, perUs }) => ({
+    units: 2 * limit - 1,
+    countIn: (us) => Math.floor(us / perUs) + 1,
+  }),
+}
+
+/** For each length at which the bound is about to rise, the most that any such interval has. */
+function overSteps(rule: Rule, bound: Bound, instants: Float64Array, steps: Steps): number {
+  const { leaseUs, nodes, fleetSize, units } = bound
+  const wholeUs = instants[instants.length - 1] - instants[0]
+  const admitted = (us: number) => steps.units * steps.countIn(us)
+  const free = units + leastUnits(rule, bound) / fleetSize
+  let worst = Number.NEGATIVE_INFINITY
+  for (const us of edges(rule.perUs, leaseUs, wholeUs)) {
+    const most = admitted(us + leaseUs) + (nodes / fleetSize) * admitted(us) + free
+    worst = Math.max(worst, mostIn(instants, us) - most)
+  }
+  return worst
+}
+
+/** The last lengths before, and at, a multiple of `perUs`, with and without the lease. */
+function edges(perUs: number, leaseUs: number, wholeUs: number): Set<number> {
+  const found = new Set<number>([0])
+  for (let i = 1; i <= MOST_WINDOWS && (i - 1) * perUs <= wholeUs + leaseUs; i += 1) {
+    for (const us of [i * perUs, i * perUs - leaseUs]) {
+      if (us >= 0) found.add(us)
+      if (us >= 1) found.add(us - 1)
+    }
+  }
+  return found
+}
+
+/** The most instants in any interval of that length, both ends included. */
+function mostIn(instants: Float64Array, us: number): number {
+  let first = 0
+  let most = 0
+  for (let i = 0; i < instants.length; i += 1) {
+    while (instants[i] - instants[first] > us) first += 1
+    most = Math.max(most, i - first + 1)
+  }
+  return most
+}

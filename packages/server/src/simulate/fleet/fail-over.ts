@@ -1,0 +1,51 @@
+import { createLimiter, type Rule } from 'sluice'
+import { redisStore } from 'sluice/redis'
+import type { Failover } from './fleet-setup.ts'
+import type { FleetKey } from './judge.ts'
+import { newData, type RedisStandIn } from './redis-stand-in.ts'
+import type { VirtualTime } from './virtual-time.ts'
+
+/**
+ * failOver lets the server lose what it wrote last, and notes what each key gets back by that: as
+ * the library sees it, by asking without a delay just before and just after.
+ */
+export function failOver(
+  { atMs, lostMs }: Failover,
+  rule: Rule,
+  time: VirtualTime,
+  server: RedisStandIn,
+  keys: readonly FleetKey[],
+): void {
+  let saved = newData()
+  time.at((atMs - lostMs) * 1_000, () => {
+    if (lostMs <= atMs) saved = server.save()
+  })
+  time.at(atMs * 1_000, () => void lose())
+
+  async function lose(): Promise<void> {
+    const before = await remaining()
+    server.restore(saved)
+    const after = await remaining()
+    for (const [i, key] of keys.entries()) key.lost += Math.max(0, gained(before[i], after[i]))
+  }
+
+  async function remaining(): Promise<number[]> {
+    const link = {
+      async call(command: string, args: string[]) {
+        const answer = server.call(command, args)
+        if (answer instanceof Error) throw answer
+        return answer
+      },
+    }
+    const limiter = createLimiter(rule, { store: redisStore(link) })
+    const found: number[] = []
+    // One after the other: then no turn of the event loop, and so nothing else, comes between.
+    for (const { name } of keys) found.push((await limiter.peek(name)).remaining)
+    return found
+  }
+}
+
+/** Whole units are rounded down, so it may have been nearly one more. */
+function gained(before: number, after: number): number {
+  return after > before ? after - before + 1 : 0
+}

@@ -1,0 +1,92 @@
+import { describe, expect, it } from 'vitest'
+import { fleetHelp, readFleetOptions } from './fleet-options.ts'
+
+const setupsOf = (...args: string[]) => readFleetOptions(args)?.setups ?? []
+
+describe('the options of a fleet', () => {
+  it('are complete without any', () => {
+    expect(setupsOf()).toEqual([
+      {
+        rule: '1000/1s',
+        nodes: 10,
+        lease: undefined,
+        denyCache: false,
+        timeoutMs: 50,
+        onStoreFailure: 'local',
+        fleetSize: 10,
+        delayMs: 1,
+        jitterMs: 0.5,
+        keys: 1,
+        perSecond: 1_000,
+        pattern: 'random',
+        forMs: 30_000,
+        outages: [],
+        failover: undefined,
+        seed: 1,
+      },
+    ])
+  })
+
+  it('are a setup for each combination of nodes and leases', () => {
+    const setups = setupsOf('--fleet', '--nodes', '1, 10', '--lease', '0,50', '--lease-ms', '200')
+    const lease = { units: 50, leaseMs: 200 }
+    expect(setups.map(({ nodes, fleetSize, lease }) => ({ nodes, fleetSize, lease }))).toEqual([
+      { nodes: 1, fleetSize: 1, lease: undefined },
+      { nodes: 1, fleetSize: 1, lease },
+      { nodes: 10, fleetSize: 10, lease: undefined },
+      { nodes: 10, fleetSize: 10, lease },
+    ])
+  })
+
+  it('say the rate by itself or as a multiple of the rule', () => {
+    const rate = (...args: string[]) => setupsOf('--rule', '30/1m', ...args)[0].perSecond
+    expect(rate('--rate', '7')).toBe(7)
+    expect(rate('--rate', '1.5x')).toBe(0.75)
+  })
+
+  it('say what happens when', () => {
+    const outages = ['--outage', '1s-2500ms', '--outage', '3s-4s', '--outage-nodes', '3']
+    const [setup] = setupsOf(...outages, '--failover', '5s', '--lost-ms', '9', '--down-ms', '0')
+    expect(setup).toMatchObject({
+      outages: [
+        { fromMs: 1_000, toMs: 2_500, nodes: 3 },
+        { fromMs: 3_000, toMs: 4_000, nodes: 3 },
+      ],
+      failover: { atMs: 5_000, lostMs: 9, downMs: 0 },
+    })
+  })
+
+  it('are all explained', () => {
+    expect(readFleetOptions(['--help'])).toBeUndefined()
+    const explained = [...fleetHelp.matchAll(/^ +(?:-h, )?(--[a-z-]+)/gm)].map(([, name]) => name)
+    expect(explained).toHaveLength(22)
+  })
+})
+
+describe('a mistake', () => {
+  it.each([
+    [['--nodes', '0'], /--nodes must be a whole number from 1 to 10,000, got "0"/],
+    [['--nodes', '1,,2'], /--nodes must be a whole number .*, got ""/],
+    [['--lease', '-1'], /'--lease' argument is ambiguous/],
+    [['--lease-ms', '5'], /--lease-ms must be a whole number from 10/],
+    [['--rule', '5'], /cannot read the rule "5"/],
+    [['--rule', 'unlimited'], /--rule must have a limit/],
+    [['--rule', '5/1s sliding-window-log'], /cannot be simulated, since it is kept as a list/],
+    [['--rule', '5/1s leaky-bucket', '--lease', '2'], /units of a leaky-bucket cannot be leased/],
+    [['--rate', '0'], /--rate must be requests a second/],
+    [['--rate', '2y'], /--rate must be requests a second/],
+    [['--rate', '9000000'], /270,000,000 requests, and 5,000,000 are the most/],
+    [['--for', '10'], /--for must be a time such as 500ms, 10s or 2m, got "10"/],
+    [['--delay-ms', '1e3'], /--delay-ms must be milliseconds from 0 to 10,000/],
+    [['--pattern', 'even'], /--pattern must be random or bursts, got "even"/],
+    [['--on-failure', 'x'], /--on-failure must be local, open or closed, got "x"/],
+    [['--outage', '5s'], /--outage is FROM-TO, such as 10s-20s, got "5s"/],
+    [['--outage', '5s-5s'], /--outage must end after it begins/],
+    [['--failover', '30s'], /--failover must be before the end/],
+    [['--sede', '1'], /Unknown option '--sede'/],
+    [['file.txt'], /there is nothing to do with "file.txt"/],
+  ])('in %j is told', (args, message) => {
+    expect(() => setupsOf(...args)).toThrow(message)
+    expect(() => setupsOf(...args)).toThrow(expect.objectContaining({ name: 'SluiceError' }))
+  })
+})

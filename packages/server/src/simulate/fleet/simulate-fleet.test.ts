@@ -1,0 +1,185 @@
+import { describe, expect, it } from 'vitest'
+import type { FleetSetup } from './fleet-setup.ts'
+import type { Link } from './link.ts'
+import type { Broken } from './simulate-fleet.ts'
+import { installVirtualTime } from './virtual-time.ts'
+
+const time = installVirtualTime()
+// The library takes hold of the timers when it is loaded.
+const { simulateFleet } = await import('./simulate-fleet.ts')
+
+const usual: FleetSetup = {
+  rule: '500/1s burst 100',
+  nodes: 10,
+  lease: undefined,
+  denyCache: false,
+  timeoutMs: 50,
+  onStoreFailure: 'local',
+  fleetSize: 10,
+  delayMs: 1,
+  jitterMs: 0.5,
+  keys: 1,
+  perSecond: 750,
+  pattern: 'random',
+  forMs: 5_000,
+  outages: [],
+  failover: undefined,
+  seed: 1,
+}
+
+const run = (setup: Partial<FleetSetup>, broken?: Broken) =>
+  simulateFleet({ ...usual, fleetSize: setup.nodes ?? usual.nodes, ...setup }, time, broken)
+
+const held = { bound: { held: true } }
+const outage = (nodes: number) => [{ fromMs: 1_000, toMs: 3_000, nodes }]
+
+describe.each([1, 10, 100])('a fleet of %i', (nodes) => {
+  it.each(['500/1s burst 100', '250/500ms fixed-window', '500/1s sliding-window-counter'])(
+    'admits by %s what one limiter would, and never more',
+    async (rule) => {
+      const report = await run({ rule, nodes })
+      expect(report).toMatchObject({ over: 0, ...held, sources: { store: report.offered } })
+      expect(report.under).toBeLessThan(0.02)
+    },
+  )
+
+  it.each(['500/1s', '500/1s burst 2000 gcra', '250/500ms fixed-window'])(
+    'with leases of %s admits in t what the rule admits in t + leaseMs',
+    async (rule) => {
+      const shared = { rule, nodes, pattern: 'bursts', perSecond: 400 } as const
+      for (const [units, leaseMs] of [
+        [5, 1_000],
+        [5_000, 200],
+        [5_000, 3_000],
+      ]) {
+        const report = await run({ ...shared, lease: { units, leaseMs } })
+        expect(report).toMatchObject(held)
+        expect(report.sources.lease).toBeGreaterThan(50)
+      }
+    },
+  )
+
+  it('that remembers refusals never admits more', async () => {
+    const report = await run({ nodes, denyCache: true, rule: '20/1s burst 5', perSecond: 800 })
+    expect(report).toMatchObject({ over: 0, ...held })
+    expect(report.sources.cache).toBeGreaterThan(0.1 * report.offered)
+    expect(report.under).toBeLessThan(0.1)
+  })
+
+  it('without Redis admits once more what the rule admits', async () => {
+    const report = await run({ nodes, outages: outage(nodes) })
+    expect(report).toMatchObject({ bound: { text: '2 A(t)', held: true } })
+    expect(report.sources.local).toBeGreaterThan(500)
+    expect(report.over).toBeGreaterThan(0)
+  })
+
+  it('that does not know its size admits as many times more', async () => {
+    const report = await run({ nodes, fleetSize: 1, outages: outage(nodes), perSecond: 2_000 })
+    expect(report).toMatchObject({ bound: { text: `${1 + nodes} A(t)`, held: true } })
+    expect(report.over).toBeGreaterThan(0.8 * Math.min(1_500, 100 * nodes))
+  })
+
+  it('gets back after a failover what was not replicated, once', async () => {
+    const failover = { atMs: 2_000, lostMs: 150, downMs: 0 }
+    const report = await run({ nodes, failover })
+    expect(report).toMatchObject({ bound: { held: true } })
+    expect(report.bound?.text).toMatch(/^A\(t\) \+ \d+ lost$/)
+    expect(report.over).toBeGreaterThan(10)
+    expect(report.over).toBeLessThanOrEqual(100)
+  })
+
+  it('keeps to its bound with everything at once', async () => {
+    const report = await run({
+      nodes,
+      lease: { units: 20, leaseMs: 500 },
+      denyCache: true,
+      outages: [...outage(Math.ceil(nodes / 2)), { fromMs: 3_500, toMs: 3_600, nodes }],
+      failover: { atMs: 4_000, lostMs: 10_000, downMs: 300 },
+      jitterMs: 10,
+      rule: '200/1s fixed-window',
+      perSecond: 400,
+    })
+    expect(report).toMatchObject(held)
+    expect(Object.keys(report.sources).sort()).toEqual(['cache', 'lease', 'local', 'store'])
+  })
+})
+
+it('cuts off the nodes that are told, and no others', async () => {
+  const report = await run({ outages: outage(3) })
+  expect(report).toMatchObject(held)
+  const lost = (report.sources.local ?? 0) / (0.4 * report.offered)
+  expect(lost).toBeGreaterThan(0.25)
+  expect(lost).toBeLessThan(0.35)
+})
+
+it('larger than the capacity admits one for each node at once', async () => {
+  const rule = '500/1s burst 20'
+  const report = await run({ nodes: 100, rule, outages: outage(100), perSecond: 5_000 })
+  expect(report).toMatchObject({ bound: { text: '2 A(t) + 80 (one for each node)', held: true } })
+  // More than the burst of Redis and that of all shares, had they been divided.
+  expect(report.over).toBeGreaterThan(20 + 20)
+})
+
+it('that opens has no bound, and one that closes admits nothing more', async () => {
+  const open = await run({ onStoreFailure: 'open', outages: outage(10) })
+  expect(open.bound).toBeUndefined()
+  expect(open.over).toBeGreaterThan(300)
+  const closed = await run({ onStoreFailure: 'closed', outages: outage(10) })
+  expect(closed).toMatchObject({ over: 0, ...held })
+  expect(closed.under).toBeGreaterThan(0.3)
+})
+
+it.each([5, 10, 15, 20])('asks a Redis that is %i ms away each way', async (delayMs) => {
+  const { sources, offered } = await run({ nodes: 1, delayMs, perSecond: 800, forMs: 10_000 })
+  // It takes some trips until Redis knows the script.
+  expect(sources.store).toBeGreaterThan(0.95 * offered)
+})
+
+it('does the same for the same seed, and something else for another', async () => {
+  const setup = { lease: { units: 20, leaseMs: 500 }, outages: outage(10) }
+  const [one, same, other] = [await run(setup), await run(setup), await run({ ...setup, seed: 2 })]
+  expect(same).toEqual(one)
+  expect(other.offered).not.toBe(one.offered)
+})
+
+describe('the checker notices', () => {
+  const busy = { pattern: 'bursts', perSecond: 1_000, rule: '500/1s' } as const
+  const broke = { bound: { held: false } }
+
+  /** A link whose commands are changed on their way. */
+  const changing =
+    (change: (word: string) => string) =>
+    (link: Link): Link => ({
+      ...link,
+      call: (command, args) =>
+        link.call(command, [...args.slice(0, 3), ...args.slice(3).map(change)]),
+    })
+
+  it('a lease that Redis does not debit', async () => {
+    const link = changing((word) => word.replace(/l(\d+)x\d+/g, 'l$1x0'))
+    const lease = { units: 50, leaseMs: 100 }
+    expect(await run({ ...busy, lease }, { link })).toMatchObject(broke)
+    expect(await run({ ...busy, lease })).toMatchObject(held)
+  })
+
+  it('units that are given back twice', async () => {
+    const link = changing((word) => word.replace(/r(\d+)x(\d+)/g, 'r$1x$2r$1x$2'))
+    const lease = { units: 500, leaseMs: 50 }
+    expect(await run({ ...busy, lease }, { link })).toMatchObject(broke)
+  })
+
+  it('a lease that is held longer than it says', async () => {
+    const lease = { units: 5_000, leaseMs: 400 }
+    const broken = { store: { lease: { units: 5_000, leaseMs: 2_000 } } }
+    const setup = { rule: '1000/1s burst 500', pattern: 'bursts', forMs: 10_000, lease } as const
+    const quick = { delayMs: 0.2, jitterMs: 0.1, perSecond: 1_000 }
+    expect(await run({ ...setup, ...quick }, broken)).toMatchObject(broke)
+    expect(await run({ ...setup, ...quick })).toMatchObject(held)
+  })
+
+  it('a fallback that ignores fleetSize', async () => {
+    const setup = { outages: outage(10), perSecond: 2_000 }
+    const broken = { limiter: { fleetSize: 1 } }
+    expect(await run(setup, broken)).toMatchObject(broke)
+  })
+})

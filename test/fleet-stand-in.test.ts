@@ -1,0 +1,98 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createLimiter, fixedWindow, type Rule, tokenBucket } from 'sluice'
+import { playStream, randomSteps, ruleMakers, seededRandom } from 'sluice/testing'
+import { describe, expect, it } from 'vitest'
+import { createRedisStandIn } from '../packages/server/src/simulate/fleet/redis-stand-in.ts'
+import { useRedis } from './redis/fixture.ts'
+import { timedStore, type Wire } from './redis/timed.ts'
+
+const redis = useRedis()
+
+/** The algorithms whose states are not lists. */
+const names = Object.keys(ruleMakers).filter((name) => name !== 'sliding-window-log')
+
+/** A wire to a real server that plays every command on the stand-in as well, and compares answers. */
+function comparing(nowUs: () => number) {
+  const standIn = createRedisStandIn(nowUs)
+  const seen = new Set<string>()
+  const differences: string[] = []
+  const wire: Wire = async (send, command, args) => {
+    const mine = standIn.call(command, args)
+    const real = await send(command, args).catch((error: Error) => error)
+    const isRegister = command === 'EVAL' && args[0].includes('HEXISTS')
+    const [a, b] = [mine, real].map((answer) => JSON.stringify(told(answer, isRegister)))
+    // Thrown here, it would be a failure of Redis, and be decided locally.
+    if (a !== b) differences.push(`${command} ${args.slice(1)}: ${a} and not ${b}`)
+    seen.add(real instanceof Error ? 'NOSCRIPT' : command)
+    for (const [, verb] of String(args.slice(3)).matchAll(/@?([a-z])\d+x\d+/g)) seen.add(verb)
+    if (real instanceof Error) throw real
+    return real
+  }
+  return { wire, seen, differences }
+}
+
+/** What is compared: the register reads the real clock, and servers word errors as they like. */
+function told(answer: unknown, isRegister: boolean): unknown {
+  if (answer instanceof Error) return answer.message.split(' ')[0]
+  return isRegister ? (answer as unknown[]).slice(0, -1) : answer
+}
+
+describe('the stand-in for Redis answers as a real server does', () => {
+  it.each(names)('to streams of every verb with %s, and while limits change', async (name) => {
+    const random = seededRandom(7)
+    const all = new Set<string>()
+    let admitted = 0
+    let refused = 0
+    for (let i = 0; i < 12; i += 1) {
+      await redis.client.script('FLUSH')
+      const made = timedStore(redis.client, (send, command, args) => wire(send, command, args))
+      const { wire, seen, differences } = comparing(() => made.clock.nowUs())
+      const tiers: Rule[][] = [[ruleMakers[name](random)], [ruleMakers[name](random)]]
+      if (i % 3 === 0) tiers[0].push(ruleMakers[random.pick(names)](random, 'second'))
+      const tally = await playStream(made, tiers, randomSteps(random, 150))
+      expect(differences).toEqual([])
+      admitted += tally.admitted
+      refused += tally.refused
+      for (const kind of seen) all.add(kind)
+    }
+    expect(Math.min(admitted, refused)).toBeGreaterThan(200)
+    expect([...all]).toEqual(expect.arrayContaining(['NOSCRIPT', 'EVAL', 'EVALSHA', ...'pdrbux']))
+  })
+
+  it.each([
+    tokenBucket({ limit: 300, per: '1s', burst: 100 }),
+    fixedWindow({ limit: 300, per: '1s' }),
+  ])('to leases and gathered calls with $algorithm.name', async (rule) => {
+    await redis.client.script('FLUSH')
+    const lease = { units: 40, leaseMs: 100 }
+    const made = timedStore(redis.client, (send, command, args) => wire(send, command, args), {
+      lease,
+    })
+    const { wire, seen, differences } = comparing(() => made.clock.nowUs())
+    const limiter = createLimiter(rule, { store: made.store, timeoutMs: 5_000 })
+    const random = seededRandom(3)
+    const counts = { true: 0, false: 0 }
+    for (let i = 0; i < 150; i += 1) {
+      const asked = Array.from({ length: 1 + random.below(12) }, () =>
+        limiter.check(random.pick(['alice', 'bob']), 1 + random.below(3)),
+      )
+      for (const { allowed } of await Promise.all(asked)) counts[`${allowed}`] += 1
+      made.clock.advance(random.below(30_000) / 1_000)
+      // Leases go back by the real clock.
+      if (i % 20 === 0) await sleep(60)
+    }
+    await limiter.close()
+    expect(differences).toEqual([])
+    expect(Math.min(counts.true, counts.false)).toBeGreaterThan(50)
+    expect([...seen]).toEqual(expect.arrayContaining(['c', 'l', 'r']))
+  })
+})
+
+it('a stand-in whose clock is a microsecond behind is noticed', async () => {
+  await redis.client.script('FLUSH')
+  const made = timedStore(redis.client, (send, command, args) => wire(send, command, args))
+  const { wire, differences } = comparing(() => made.clock.nowUs() - 1)
+  const rule = fixedWindow({ limit: 3, per: '1s' })
+  await createLimiter(rule, { store: made.store, timeoutMs: 5_000 }).check('alice')
+  expect(differences).not.toHaveLength(0)
+})

@@ -1,0 +1,66 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { promisify } from 'node:util'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { buildServer } from './threads/crew.ts'
+
+beforeAll(buildServer, 60_000)
+
+const exec = promisify(execFile)
+
+/** Runs the command as users do, in processes on virtual time. */
+async function simulate(...args: string[]): Promise<string> {
+  const words = ['packages/server/bin/sluice.js', 'simulate-fleet', ...args]
+  return (await exec(process.execPath, words)).stdout
+}
+
+describe('simulating fleets', () => {
+  it('compares them in a table, with words under it', async () => {
+    const args = ['--nodes', '2,20', '--lease', '0,20', '--rate', '0.8x', '--for', '3s']
+    const lines = (await simulate(...args)).split('\n')
+    expect(lines[0]).toBe('1000/1s, 800 requests a second for one key, 3 s, seed 1')
+    expect(lines[2]).toMatch(/^nodes +lease +offered +ideal +admitted .* bound +held$/)
+    expect(lines.slice(3, 7).map((line) => line.trim().split(/ +/).slice(0, 2))).toEqual([
+      ['2', '-'],
+      ['2', '20'],
+      ['20', '-'],
+      ['20', '20'],
+    ])
+    expect(lines[10]).toMatch(/^2 nodes, a lease of 20: \d+ % of the trips saved, nothing refused/)
+  })
+
+  it('prints what docs/fleet.md says', async () => {
+    const text = readFileSync('docs/fleet.md', 'utf8')
+    const examples = [...text.matchAll(/```text\n\$ sluice simulate --fleet (.*)\n([^`]*)```/g)]
+    expect(examples.length).toBeGreaterThan(2)
+    for (const [, args, output] of examples) {
+      const words = args.matchAll(/'([^']*)'|(\S+)/g)
+      const printed = await simulate(...Array.from(words, ([, quoted, word]) => quoted ?? word))
+      expect(printed).toBe(output)
+    }
+  })
+
+  it('does the same twice, in different processes', async () => {
+    const faults = ['--outage', '1s-2s', '--failover', '2500ms', '--lost-ms', '300']
+    const args = ['--nodes', '10', '--lease', '10', '--for', '4s', '--json', ...faults]
+    const [one, two] = await Promise.all([simulate(...args), simulate(...args)])
+    expect(two).toBe(one)
+    expect(JSON.parse(one)).toMatchObject([{ bound: { held: true }, setup: { nodes: 10 } }])
+  })
+
+  it.each([
+    ['leases', '--lease', '10', '--pattern', 'bursts'],
+    ['an outage', '--outage', '2s-4s'],
+    ['an outage and no fleetSize', '--outage', '2s-4s', '--fleet-size', '1'],
+    ['a failover', '--failover', '3s', '--lost-ms', '200', '--down-ms', '100'],
+  ])(
+    'keeps a thousand nodes within their bound, with %s',
+    async (_, ...args) => {
+      const load = ['--rule', '10000/1s', '--rate', '1.2x', '--for', '6s']
+      const [report] = JSON.parse(await simulate('--nodes', '1000', '--json', ...load, ...args))
+      expect(report.bound).toMatchObject({ held: true })
+      expect(report.offered).toBeGreaterThan(70_000)
+    },
+    20_000,
+  )
+})
