@@ -185,6 +185,35 @@ describe('sluice serve --workers', () => {
     }
   })
 
+  it('streams what all of them do', async () => {
+    const redis = await startRedis()
+    try {
+      const { gateway, api } = await serve(
+        `tiers: { free: 10/1h }\nstore: { url: redis://127.0.0.1:${redis.port}, timeoutMs: 2000 }\nupstreams: { demo: echo }\n`,
+        ...['--workers', '2', '--log-level', 'silent'],
+      )
+      const watch = new AbortController()
+      const { signal } = watch
+      const { body } = await fetch(`${api}/v1/live?key=x-user%3Aalice`, { signal })
+      let text = ''
+      const done = (async () => {
+        for await (const piece of body!.pipeThrough(new TextDecoderStream())) text += piece
+      })().catch(() => {})
+      await expect.poll(() => text).toContain('event: start')
+      await Promise.all(Array.from({ length: 40 }, () => ask(gateway, 'alice')))
+      const sum = (pattern: RegExp) =>
+        [...text.matchAll(pattern)].reduce((all, [, count]) => all + Number(count), 0)
+      await expect.poll(() => sum(/"refused":(\d+)/g), { timeout: 5_000 }).toBe(30)
+      expect(sum(/"allowed":(\d+)/g)).toBe(10)
+      const told = () => text.match(/"outcome"/g)?.length ?? 0
+      await expect.poll(() => told() + sum(/"leftOut":(\d+)/g), { timeout: 5_000 }).toBe(40)
+      watch.abort()
+      await done
+    } finally {
+      await redis.stop()
+    }
+  })
+
   it('replaces a worker that ends, and none outlives the primary', async () => {
     const redis = await startRedis()
     try {

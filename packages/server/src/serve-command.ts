@@ -151,5 +151,6 @@ and for your own: sluice serve --config sluice.yaml
   const processes = workers > 1 ? `   (${workers} processes)` : ''
   return `gateway  ${gateway}${processes}
 API      ${api}   /v1/check, /v1/keys, /v1/top, /v1/auth, /v1/openapi.json, /metrics
+pages    ${api}/ (dashboard), ${api}/play (playground)
 ${file === undefined ? demonstration : ''}`
 }

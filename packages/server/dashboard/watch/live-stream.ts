@@ -1,10 +1,16 @@
-import type { LiveKeyNews, LiveNews, LiveStart } from '../../src/dashboard/live-event.ts'
+import type {
+  LiveChange,
+  LiveKeyNews,
+  LiveNews,
+  LiveStart,
+} from '../../src/dashboard/live-event.ts'
 import { ApiProblem, ask } from './api.ts'
 import { createSseReader } from './sse.ts'
 
 /** Listener is told what comes, and how the connection is. */
 export interface Listener {
   start(start: LiveStart): void
+  about(change: LiveChange): void
   second(news: LiveNews): void
   key(news: LiveKeyNews): void
   /** It does not go on: a token is missing, or something else forbids it. */
@@ -44,6 +50,7 @@ export function openLive(key: string, listener: Listener): () => void {
         for (const { name, data } of read(value)) {
           if (stop.signal.aborted) return
           if (name === 'start') listener.start(JSON.parse(data))
+          if (name === 'about') listener.about(JSON.parse(data))
           if (name === 'second') listener.second(JSON.parse(data))
           if (name === 'key') listener.key(JSON.parse(data))
           pauseMs = FIRST_PAUSE_MS

@@ -27,6 +27,8 @@ export function WatchPage() {
         setConnection('live')
         setState((before) => startedState(start, before))
       },
+      about: (change) =>
+        setState((before) => before && { ...before, start: { ...before.start, ...change } }),
       second: (news) => setState((before) => before && withSecond(before, news)),
       key: (news) => setState((before) => before && withKey(before, news)),
       refused(told) {

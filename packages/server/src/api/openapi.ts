@@ -69,7 +69,7 @@ export const operations: Readonly<Record<string, Readonly<Record<string, Operati
   },
   '/v1/live': {
     get: {
-      summary: 'What happens, as server-sent events: start, second, and key for one key',
+      summary: 'What happens, as server-sent events: start, about, second, and key for one key',
       query: { key: 'string' },
       access: 'read',
     },

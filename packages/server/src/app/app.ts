@@ -5,7 +5,8 @@ import { type ApiDecision, createApi } from '../api/api.ts'
 import { addAssets } from '../dashboard/assets.ts'
 import { aboutOf } from '../dashboard/live-about.ts'
 import type { LiveAbout } from '../dashboard/live-event.ts'
-import { createLiveFeed } from '../dashboard/live-feed.ts'
+import { createLiveFeed, type LiveAsked, type LiveTold } from '../dashboard/live-feed.ts'
+import { createLiveHub } from '../dashboard/live-hub.ts'
 import { addLive } from '../dashboard/live-route.ts'
 import { proxyList } from '../gateway/forwarding.ts'
 import { createGateway, startedMs } from '../gateway/gateway.ts'
@@ -178,6 +179,11 @@ export async function startApp(options: AppOptions): Promise<App> {
   peers.answer('metrics', metrics.figures)
   peers.answer('top', () => topKeys.top(MOST_TOP))
   peers.answer('reload', reload)
+  peers.answer('live', (asked) => live.tell(asked as LiveAsked))
+  const hub = createLiveHub({
+    feed: live,
+    gather: (asked) => peers.gather<LiveTold>('live', asked),
+  })
 
   const gateway = await createGateway({
     settings: options.settings,
@@ -207,7 +213,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       addForwardAuth(app, guard, (asked) => state.auth.find(asked))
       addAssets(app)
       addLive(app, {
-        feed: live,
+        hub,
         about: () => state.about,
         mayChange: ({ raw }) => forbids(raw, 'full', state.settings.admin) === undefined,
         onRequest: guard('read'),
@@ -224,6 +230,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       await drain(gateway)
       await drain(api)
       for (const limiter of state.limits.all.values()) await limiter.close()
+      live.close()
       closeAssignments()
       await decisions?.close()
       closeStore()

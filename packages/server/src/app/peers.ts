@@ -2,11 +2,11 @@
 export interface Peers {
   /** Says how this process answers to a topic. */
   answer(topic: string, answer: Answer): void
-  /** Asks all of them; rejects if one of them could not answer. */
-  gather<T>(topic: string): Promise<T[]>
+  /** Asks all of them, telling `about` what; rejects if one of them could not answer. */
+  gather<T>(topic: string, about?: unknown): Promise<T[]>
 }
 
-type Answer = () => unknown
+type Answer = (about: unknown) => unknown
 
 /** Channel carries messages to the process that started this one. */
 export interface Channel {
@@ -20,7 +20,12 @@ export interface Channel {
  */
 export type PeerMessage =
   | { readonly sluice: 'ready'; readonly gatewayUrl: string; readonly apiUrl: string }
-  | { readonly sluice: 'gather' | 'ask'; readonly id: string; readonly topic: string }
+  | {
+      readonly sluice: 'gather' | 'ask'
+      readonly id: string
+      readonly topic: string
+      readonly about: unknown
+    }
   | { readonly sluice: 'answer'; readonly id: string; readonly told: Told }
   | { readonly sluice: 'gathered'; readonly id: string; readonly all: readonly Told[] }
 
@@ -34,7 +39,7 @@ export function alone(): Peers {
   const answers = new Map<string, Answer>()
   return {
     answer: (topic, answer) => void answers.set(topic, answer),
-    gather: async <T>(topic: string) => [(await answers.get(topic)?.()) as T],
+    gather: async <T>(topic: string, about?: unknown) => [(await answers.get(topic)?.(about)) as T],
   }
 }
 
@@ -46,7 +51,7 @@ export function among({ send, onMessage }: Channel): Peers {
 
   onMessage(async (message) => {
     if (message.sluice === 'ask') {
-      const told = await tell(answers.get(message.topic))
+      const told = await tell(answers.get(message.topic), message.about)
       send({ sluice: 'answer', id: message.id, told })
     } else if (message.sluice === 'gathered') {
       asked.get(message.id)?.(message.all)
@@ -56,12 +61,12 @@ export function among({ send, onMessage }: Channel): Peers {
 
   return {
     answer: (topic, answer) => void answers.set(topic, answer),
-    async gather<T>(topic: string) {
+    async gather<T>(topic: string, about?: unknown) {
       asks += 1
       const id = `${process.pid}-${asks}`
       const all = await new Promise<readonly Told[]>((resolve) => {
         asked.set(id, resolve)
-        send({ sluice: 'gather', id, topic })
+        send({ sluice: 'gather', id, topic, about })
       })
       return all.map((told) => {
         if ('value' in told) return told.value as T
@@ -72,10 +77,10 @@ export function among({ send, onMessage }: Channel): Peers {
   }
 }
 
-async function tell(answer: Answer | undefined): Promise<Told> {
+async function tell(answer: Answer | undefined, about: unknown): Promise<Told> {
   try {
     if (!answer) throw new Error('it has not started yet')
-    return { value: await answer() }
+    return { value: await answer(about) }
   } catch (error) {
     const { message, problems } = error as Error & { problems?: unknown }
     return { error: message, ...(problems === undefined ? {} : { problems }) }

@@ -77,7 +77,7 @@ export async function startWorkers(count: number, logger: Logger): Promise<Worke
     running.add(worker)
     worker.on('message', (message: PeerMessage) => {
       if (message.sluice !== 'gather') return
-      gather([...running], message.topic).then((all) =>
+      gather([...running], message.topic, message.about).then((all) =>
         worker.send({ sluice: 'gathered', id: message.id, all } satisfies PeerMessage),
       )
     })
@@ -132,12 +132,12 @@ function ready(worker: Worker): Promise<{ gatewayUrl: string; apiUrl: string }> 
 let asks = 0
 
 /** Asks all of them; one that ends meanwhile has nothing more to say. */
-async function gather(workers: readonly Worker[], topic: string): Promise<Told[]> {
-  const all = await Promise.all(workers.map((worker) => ask(worker, topic)))
+async function gather(workers: readonly Worker[], topic: string, about: unknown): Promise<Told[]> {
+  const all = await Promise.all(workers.map((worker) => ask(worker, topic, about)))
   return all.filter((told) => told !== undefined)
 }
 
-function ask(worker: Worker, topic: string): Promise<Told | undefined> {
+function ask(worker: Worker, topic: string, about: unknown): Promise<Told | undefined> {
   asks += 1
   const id = String(asks)
   return new Promise((resolve) => {
@@ -152,6 +152,6 @@ function ask(worker: Worker, topic: string): Promise<Told | undefined> {
       resolve(told)
     }
     worker.on('message', listen).once('exit', gone)
-    worker.send({ sluice: 'ask', id, topic } satisfies PeerMessage)
+    worker.send({ sluice: 'ask', id, topic, about } satisfies PeerMessage)
   })
 }

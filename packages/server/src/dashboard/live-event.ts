@@ -68,10 +68,14 @@ export interface LiveAbout {
   readonly store: { readonly kind: string; readonly onFailure: string }
 }
 
-/** LiveStart is the first event of a stream, and comes again when the configuration has changed. */
-export interface LiveStart extends LiveAbout {
+/** LiveChange is the event of a change of the configuration. */
+export interface LiveChange extends LiveAbout {
   /** Whether the one who watches may change something. */
   readonly mayChange: boolean
+}
+
+/** LiveStart is the first event of a stream. */
+export interface LiveStart extends LiveChange {
   /** The last seconds, the newest last. */
   readonly history: readonly LiveSecond[]
   readonly away: readonly LiveAway[]

@@ -2,10 +2,13 @@ import { createLimiter, type Decision, tokenBucket } from 'sluice'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createLatency } from './latency.ts'
 import type { LiveKeyNews, LiveNews } from './live-event.ts'
-import { createLiveFeed, type LiveFeed } from './live-feed.ts'
+import { createLiveFeed, type LiveAsked, type LiveFeed } from './live-feed.ts'
+import { createLiveHub, type Watcher } from './live-hub.ts'
+import { joinAway } from './live-join.ts'
 import { createRecentRefusals } from './recent-refusals.ts'
 import { createTally } from './tally.ts'
 
+type Past = Parameters<Watcher['start']>[0]
 const feeds: LiveFeed[] = []
 afterEach(() => {
   for (const feed of feeds.splice(0)) feed.close()
@@ -17,9 +20,10 @@ function makeFeed() {
   feeds.push(feed)
   return {
     feed,
-    second(ms = 1_000) {
+    async second(ms = 1_000) {
       nowMs += ms
       feed.tick()
+      await new Promise((resolve) => setImmediate(resolve))
     },
   }
 }
@@ -34,25 +38,30 @@ function tell(feed: LiveFeed, decision: Decision, key = 'a', seconds?: number): 
   feed.decided({ route: 'r', tier: 'free', key, cost: 1, decision, shadowed: false, seconds })
 }
 
-/** A watcher that keeps what it was told. */
-function watching(feed: LiveFeed, key?: string) {
-  const news: LiveNews[] = []
-  const keyNews: LiveKeyNews[] = []
-  const stop = feed.watch({
+/** A watcher that keeps what it was told; several feeds are several processes. */
+async function watching(feeds: LiveFeed | LiveFeed[], key?: string) {
+  const all = [feeds].flat()
+  const gather = async (asked: LiveAsked) => all.map((feed) => feed.tell(asked))
+  const hub = createLiveHub({ feed: all[0], gather })
+  const kept = { starts: [] as Past[], news: [] as LiveNews[], keyNews: [] as LiveKeyNews[] }
+  const stop = await hub.watch({
     key,
-    news: (told) => news.push(told),
-    keyNews: (told) => keyNews.push(told),
+    start: (told) => kept.starts.push(told),
+    news: (told) => kept.news.push(told),
+    keyNews: (told) => kept.keyNews.push(told),
   })
-  return { news, keyNews, stop }
+  return { ...kept, stop, hub }
 }
 
+const untold = { seen: {}, keys: [], refusalsOf: undefined }
+
 describe('the live feed', () => {
-  it('counts by route, tier, rule and outcome, second by second', () => {
+  it('counts by route, tier, rule and outcome, second by second', async () => {
     const { feed, second } = makeFeed()
-    const { news } = watching(feed)
+    const { news } = await watching(feed)
     for (const decision of decisions(5)) tell(feed, decision, 'a', 0.001)
-    second(1_100)
-    second()
+    await second(1_100)
+    await second()
     expect(news).toHaveLength(2)
     expect(news[0]).toMatchObject({
       forMs: 1_100,
@@ -65,67 +74,122 @@ describe('the live feed', () => {
     expect(news[1]).toMatchObject({ counts: [], latency: null, forMs: 1_000 })
   })
 
-  it('remembers five minutes, and no more', () => {
+  it('remembers five minutes, and no more', async () => {
     const { feed, second } = makeFeed()
-    for (let i = 0; i < 400; i += 1) second()
-    expect(feed.history()).toHaveLength(300)
-    expect(feed.history().at(-1)?.atMs).toBe(1_400_000)
+    for (let i = 0; i < 400; i += 1) await second()
+    const { seconds } = feed.tell(untold)
+    expect([seconds.length, seconds.at(-1)?.atMs]).toEqual([300, 1_400_000])
+    const { starts } = await watching(feed)
+    expect(starts[0].history).toHaveLength(300)
   })
 
-  it('tells of the last refusals of a key, and then of all decisions about it', () => {
+  it('tells of the last refusals of a key, and then of all decisions about it', async () => {
     const { feed, second } = makeFeed()
     const [first, , refused] = decisions(3)
     tell(feed, refused)
-    const { keyNews } = watching(feed, 'a')
+    const { keyNews } = await watching(feed, 'a')
     const shown = { outcome: 'refused', rule: 'token-bucket', cost: 1, remaining: 0 }
     expect(keyNews).toMatchObject([{ key: 'a', decisions: [shown] }])
     tell(feed, first)
     tell(feed, first, 'b')
     for (let i = 0; i < 30; i += 1) tell(feed, refused)
-    second()
+    await second()
     expect(keyNews[1].decisions).toHaveLength(20)
     expect(keyNews[1]).toMatchObject({ leftOut: 11 })
     expect(keyNews[1].decisions[0]).toMatchObject({ outcome: 'allowed', remaining: 1 })
   })
 
-  it('tells nobody anything who has gone', () => {
+  it('tells nobody anything who has gone', async () => {
     const { feed, second } = makeFeed()
-    const watcher = watching(feed, 'a')
-    const other = watching(feed, 'a')
+    const watcher = await watching(feed, 'a')
+    const other = await watching(feed, 'a')
     watcher.stop()
     tell(feed, decisions(1)[0])
-    second()
+    await second()
     expect([watcher.news.length, watcher.keyNews.length]).toEqual([0, 1])
     expect(other.keyNews).toHaveLength(2)
   })
 
-  it('keeps the times without the store', () => {
+  it('keeps the times without the store', async () => {
     const { feed, second } = makeFeed()
     feed.degraded('gone')
     feed.degraded('still gone')
-    second()
-    expect(feed.away()).toEqual([{ fromMs: 1_000_000, toMs: null, reason: 'gone' }])
+    await second()
+    expect(feed.tell(untold).away).toEqual([{ fromMs: 1_000_000, toMs: null, reason: 'gone' }])
     feed.degraded(undefined)
     feed.degraded(undefined)
-    expect(feed.away()).toMatchObject([{ toMs: 1_001_000 }])
+    expect(feed.tell(untold).away).toMatchObject([{ toMs: 1_001_000 }])
     tell(feed, { ...decisions(1)[0], source: 'local' })
-    second()
-    expect(feed.history().map(({ isAway, storeless }) => [isAway, storeless])).toEqual([
+    await second()
+    expect(feed.tell(untold).seconds.map(({ isAway, storeless }) => [isAway, storeless])).toEqual([
       [true, 0],
       [false, 1],
     ])
   })
 
-  it('finds who asks most also among more than it looks at one by one', () => {
+  it('finds who asks most also among more than it looks at one by one', async () => {
     const { feed, second } = makeFeed()
-    const { news } = watching(feed)
+    const { news } = await watching(feed)
     const [allowed] = decisions(1)
     for (let i = 0; i < 60_000; i += 1) tell(feed, allowed, i % 3 === 0 ? 'often' : `seldom ${i}`)
-    second()
+    await second()
     const [most] = news[0].talking
     expect(most.key).toBe('often')
     // One in sixteen is counted for sixteen: 20,000 ± six standard deviations.
     expect(Math.abs(most.count - 20_000)).toBeLessThan(3_300)
+  })
+})
+
+describe('the live feeds of several processes', () => {
+  it('are told as one, also when one of them is late', async () => {
+    const one = makeFeed()
+    const two = makeFeed()
+    const [allowed, , refused] = decisions(3)
+    tell(one.feed, allowed)
+    tell(two.feed, allowed)
+    await one.second()
+    await two.second()
+    const { starts, news, keyNews } = await watching([one.feed, two.feed], 'a')
+    expect(starts[0].history).toMatchObject([{ counts: [{ allowed: 2, refused: 0 }] }])
+    tell(one.feed, allowed)
+    tell(two.feed, refused)
+    await one.second()
+    await two.second()
+    await one.second()
+    const counts = [{ allowed: 1 }, { allowed: 0, refused: 1 }]
+    expect(news.map((each) => each.counts[0])).toMatchObject(counts)
+    expect(news.map(({ forMs }) => forMs)).toEqual([1_000, 1_000])
+    expect(news[1].talking).toMatchObject([{ key: 'a', count: 4 }])
+    const outcomes = keyNews.flatMap(({ decisions }) => decisions.map(({ outcome }) => outcome))
+    expect(outcomes).toEqual(['allowed', 'refused'])
+  })
+
+  it('go on when one of them does not answer', async () => {
+    const { feed, second } = makeFeed()
+    let isDown = false
+    const gather = async (asked: LiveAsked) => {
+      if (isDown) throw new Error('it has not started yet')
+      return [feed.tell(asked)]
+    }
+    const news: LiveNews[] = []
+    const watcher = { key: undefined, start() {}, keyNews() {} }
+    await createLiveHub({ feed, gather }).watch({ ...watcher, news: (told) => news.push(told) })
+    isDown = true
+    tell(feed, decisions(1)[0])
+    await second()
+    expect(news).toEqual([])
+    isDown = false
+    await second()
+    expect(news).toMatchObject([{ forMs: 2_000, counts: [{ allowed: 1 }] }])
+  })
+
+  it('were without the store at times that overlap', () => {
+    const time = (fromMs: number, toMs: number | null) => ({ fromMs, toMs, reason: 'gone' })
+    const joined = joinAway([
+      [time(1, 3), time(10, 12), time(20, null)],
+      [time(2, 5), time(13, 14), time(21, 22)],
+    ])
+    expect(joined).toEqual([time(1, 5), time(10, 12), time(13, 14), time(20, null)])
   })
 })
 

@@ -1,14 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import type { Decision } from 'sluice'
 import { createTopKeys } from '../metrics/top-keys.ts'
 import { createLatency } from './latency.ts'
-import type {
-  LiveAway,
-  LiveDecision,
-  LiveKeyNews,
-  LiveNews,
-  LiveSecond,
-  LiveTop,
-} from './live-event.ts'
+import type { LiveAway, LiveDecision, LiveKey, LiveSecond, LiveTop } from './live-event.ts'
 import { createRecentRefusals } from './recent-refusals.ts'
 import { createTally, type Outcome } from './tally.ts'
 
@@ -24,25 +18,45 @@ export interface LiveDecided {
   readonly seconds: number | undefined
 }
 
-/** Watcher is told what happens, once a second. */
-export interface Watcher {
-  /** The key whose decisions it wants to see; undefined for none. */
-  readonly key: string | undefined
-  news(news: LiveNews): void
-  keyNews(news: LiveKeyNews): void
+/** LiveAsked is what somebody knows already, and wants to know besides. */
+export interface LiveAsked {
+  /** Process → the number of its last second that was seen. */
+  readonly seen: Readonly<Record<string, number>>
+  /** Keys whose decisions are wanted from now on; they are asked for every second. */
+  readonly keys: readonly string[]
+  /** The key whose last refusals are wanted; undefined for none. */
+  readonly refusalsOf: string | undefined
 }
 
-/** LiveFeed gathers what the service does for those who watch, and the last five minutes for all. */
+/** LiveTold is what one process answers. */
+export interface LiveTold extends LiveTop {
+  /** Another one after a restart. */
+  readonly process: string
+  /** Those that were not seen yet, the newest last. */
+  readonly seconds: readonly ToldSecond[]
+  readonly away: readonly LiveAway[]
+  readonly refusals: readonly LiveDecision[]
+}
+
+/** ToldSecond has a number, one higher than that before, and the decisions about watched keys. */
+export interface ToldSecond extends LiveSecond {
+  readonly number: number
+  readonly keys: ReadonlyMap<string, KeyDecisions>
+}
+
+interface KeyDecisions {
+  readonly decisions: LiveDecision[]
+  leftOut: number
+}
+
+/** LiveFeed gathers what this process does, and remembers the last five minutes. */
 export interface LiveFeed {
   decided(told: LiveDecided): void
   /** Says that the store is away, and why, or that it is back. */
   degraded(reason: string | undefined): void
-  /** The last seconds, the newest last. */
-  history(): readonly LiveSecond[]
-  /** The last times without the store, the newest last. */
-  away(): readonly LiveAway[]
-  /** Gives the way to stop. A watcher of a key is told at once of its last refusals. */
-  watch(watcher: Watcher): () => void
+  tell(asked: LiveAsked): LiveTold
+  /** Says whom to call at the end of each second. */
+  onSecond(listener: () => void): void
   /** Ends a second. It happens by itself every second. */
   tick(): void
   close(): void
@@ -50,7 +64,10 @@ export interface LiveFeed {
 
 const SECONDS_KEPT = 300
 const AWAY_KEPT = 20
-const TOP_SHOWN = 10
+/** More than are shown, because those of several processes are added up. */
+const TOP_TOLD = 100
+/** A key that was not asked for in so many seconds is watched no more. */
+const WATCHED_SECONDS = 5
 /** Decisions of a watched key that are shown of each second. */
 const DECISIONS_SHOWN = 20
 /** Decisions of a second that are looked at one by one; of those beyond, one in so many. */
@@ -60,7 +77,7 @@ const STORELESS = new Set(['local', 'open', 'closed'])
 
 /** LiveFeedOptions: who is refused most is counted elsewhere already. */
 export interface LiveFeedOptions {
-  limited(count: number): LiveTop['limited']
+  limited(count: number): readonly LiveKey[]
   nowMs?(): number
 }
 
@@ -73,10 +90,14 @@ export function createLiveFeed({ limited, nowMs = Date.now }: LiveFeedOptions): 
   const latency = createLatency()
   const talking = createTopKeys()
   const refusals = createRecentRefusals()
-  const history: LiveSecond[] = []
+  const history: ToldSecond[] = []
   const away: LiveAway[] = []
-  const watchers = new Set<Watcher>()
-  const watched = new Map<string, { decisions: LiveDecision[]; leftOut: number }>()
+  const process = randomUUID()
+  /** Key → the number of the second until which it is watched. */
+  const watched = new Map<string, number>()
+  let keys = new Map<string, KeyDecisions>()
+  let listener = () => {}
+  let number = 0
   let isAway = false
   let storeless = 0
   let seen = 0
@@ -84,28 +105,19 @@ export function createLiveFeed({ limited, nowMs = Date.now }: LiveFeedOptions): 
 
   function tick(): void {
     const atMs = nowMs()
-    const second: LiveSecond = {
-      atMs,
-      forMs: atMs - lastMs,
-      counts: tally.take(),
-      latency: latency.take(),
-      storeless,
-      isAway,
-    }
+    const forMs = atMs - lastMs
+    const counts = tally.take()
+    number += 1
+    history.push({ number, atMs, forMs, counts, latency: latency.take(), storeless, isAway, keys })
+    if (history.length > SECONDS_KEPT) history.shift()
+    const old = history.at(-1 - WATCHED_SECONDS)
+    if (old && old.keys.size > 0) history[history.indexOf(old)] = { ...old, keys: new Map() }
+    for (const [key, until] of watched) if (until < number) watched.delete(key)
+    keys = new Map()
     lastMs = atMs
     storeless = 0
     seen = 0
-    history.push(second)
-    if (history.length > SECONDS_KEPT) history.shift()
-    if (watchers.size === 0) return
-    const top = { limited: limited(TOP_SHOWN), talking: talking.top(TOP_SHOWN) }
-    const news = { ...second, ...top, away }
-    for (const watcher of watchers) {
-      watcher.news(news)
-      const about = watcher.key === undefined ? undefined : watched.get(watcher.key)
-      if (about && about.decisions.length > 0) watcher.keyNews({ key: watcher.key!, ...about })
-    }
-    for (const key of watched.keys()) watched.set(key, { decisions: [], leftOut: 0 })
+    listener()
   }
 
   const timer = setInterval(tick, 1_000).unref()
@@ -125,7 +137,8 @@ export function createLiveFeed({ limited, nowMs = Date.now }: LiveFeedOptions): 
       const shown = shownOf(told, outcome, nowMs())
       if (isNoted) refusals.note(key, shown)
       if (!isWatched) return
-      const about = watched.get(key)!
+      const about = keys.get(key) ?? { decisions: [], leftOut: 0 }
+      keys.set(key, about)
       if (about.decisions.length < DECISIONS_SHOWN) about.decisions.push(shown)
       else about.leftOut += 1
     },
@@ -139,20 +152,20 @@ export function createLiveFeed({ limited, nowMs = Date.now }: LiveFeedOptions): 
         away[away.length - 1] = { ...last, toMs: nowMs() }
       }
     },
-    history: () => history,
-    away: () => away,
-    watch(watcher) {
-      const { key } = watcher
-      watchers.add(watcher)
-      if (key !== undefined) {
-        if (!watched.has(key)) watched.set(key, { decisions: [], leftOut: 0 })
-        watcher.keyNews({ key, decisions: refusals.of(key), leftOut: 0 })
+    tell(asked) {
+      for (const key of asked.keys) watched.set(key, number + WATCHED_SECONDS)
+      const { refusalsOf } = asked
+      return {
+        process,
+        seconds: history.filter((second) => second.number > (asked.seen[process] ?? 0)),
+        limited: limited(TOP_TOLD),
+        talking: talking.top(TOP_TOLD),
+        away,
+        refusals: refusalsOf === undefined ? [] : refusals.of(refusalsOf),
       }
-      return () => {
-        watchers.delete(watcher)
-        if (key === undefined || [...watchers].some((other) => other.key === key)) return
-        watched.delete(key)
-      }
+    },
+    onSecond(call) {
+      listener = call
     },
     tick,
     close: () => clearInterval(timer),

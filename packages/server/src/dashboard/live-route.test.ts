@@ -5,6 +5,7 @@ import { createLimiter, tokenBucket } from 'sluice'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { LiveAbout, LiveKey } from './live-event.ts'
 import { createLiveFeed, type LiveFeed } from './live-feed.ts'
+import { createLiveHub } from './live-hub.ts'
 import { addLive } from './live-route.ts'
 
 const about: LiveAbout = {
@@ -22,8 +23,9 @@ async function serve(limited: LiveKey[] = []) {
   const feed = createLiveFeed({ limited: () => limited })
   const app = fastify({ forceCloseConnections: true })
   const service = { about }
+  const hub = createLiveHub({ feed, gather: async (asked) => [feed.tell(asked)] })
   addLive(app, {
-    feed,
+    hub,
     about: () => service.about,
     mayChange: () => false,
     onRequest: (_request, _reply, next) => next(),
@@ -75,7 +77,7 @@ describe('GET /v1/live', () => {
     expect(second).toMatchObject(['second', { counts: [{ route: 'r', allowed: 2 }] }])
     service.about = { ...about, version: '1.2.4' }
     feed.tick()
-    expect(await events.next()).toMatchObject(['start', { version: '1.2.4' }])
+    expect(await events.next()).toMatchObject(['about', { version: '1.2.4' }])
     await events.cancel()
   })
 
@@ -117,7 +119,10 @@ describe('GET /v1/live', () => {
     const [, response] = await once(app.server, 'request')
     const ended = new Promise((resolve) => response.once('close', resolve))
     await new Promise((resolve) => setTimeout(resolve, 50))
-    for (let i = 0; i < 40; i += 1) feed.tick()
+    for (let i = 0; i < 40; i += 1) {
+      feed.tick()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
     await ended
     socket.destroy()
   })

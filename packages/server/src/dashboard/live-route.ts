@@ -1,12 +1,13 @@
+import type { ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { SluiceError } from 'sluice'
 import { PROBLEM_TYPE, problem, problemText } from '../problem.ts'
 import type { LiveAbout, LiveStart } from './live-event.ts'
-import type { LiveFeed } from './live-feed.ts'
+import type { LiveHub } from './live-hub.ts'
 
-/** LiveRouteOptions are what the stream tells besides the feed. */
+/** LiveRouteOptions are what the stream tells besides what happens. */
 export interface LiveRouteOptions {
-  readonly feed: LiveFeed
+  readonly hub: LiveHub
   /** What is configured; another object after a change. */
   about(): LiveAbout
   /** Whether the one who asks may change something. */
@@ -21,16 +22,15 @@ const LONGEST_KEY = 1_024
 const MOST_SKIPPED = 15
 
 /**
- * addLive adds `GET /v1/live`, a stream of server-sent events: `start` first and after a change of
- * the configuration, `second` every second, and with `?key=` also `key` when that was decided about.
+ * addLive adds `GET /v1/live`, a stream of server-sent events: `start` first, `about` after a change
+ * of the configuration, `second` every second, and with `?key=` also `key` when that was decided about.
  * Who reads too slowly misses seconds, and is dropped in the end; who comes when 32 watch is refused.
  */
 export function addLive(app: FastifyInstance, options: LiveRouteOptions): void {
-  const { feed, about, mayChange, onRequest } = options
-  const streams = new Set<() => void>()
+  const { hub, about, mayChange, onRequest } = options
+  const streams = new Set<ServerResponse>()
   app.addHook('preClose', (done) => {
-    for (const end of streams) end()
-    feed.close()
+    for (const stream of streams) stream.end()
     done()
   })
 
@@ -42,30 +42,21 @@ export function addLive(app: FastifyInstance, options: LiveRouteOptions): void {
     }
     reply.hijack()
     const { raw } = reply
-    raw.writeHead(200, {
-      'content-type': 'text/event-stream',
-      'cache-control': 'no-store',
-      'x-accel-buffering': 'no',
-      'x-content-type-options': 'nosniff',
-    })
+    streams.add(raw)
+    raw.once('close', () => streams.delete(raw))
     let skipped = 0
-    let told: LiveAbout | undefined
-    const send = (event: string, data: object) =>
-      raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
-    const start = () => {
-      told = about()
-      const history = feed.history()
-      const first: LiveStart = {
-        ...told,
-        mayChange: mayChange(request),
-        history,
-        away: feed.away(),
-      }
-      send('start', first)
+    let told = about()
+    const change = () => ({ ...told, mayChange: mayChange(request) })
+    const send = (event: string, data: object) => {
+      if (!raw.writableEnded) raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
     }
-    start()
-    const unwatch = feed.watch({
+    const watching = hub.watch({
       key,
+      start(past) {
+        raw.writeHead(200, FIELDS)
+        const first: LiveStart = { ...change(), ...past }
+        send('start', first)
+      },
       news(news) {
         if (raw.writableNeedDrain) {
           skipped += 1
@@ -73,21 +64,29 @@ export function addLive(app: FastifyInstance, options: LiveRouteOptions): void {
           return
         }
         skipped = 0
-        if (about() !== told) start()
-        else send('second', news)
+        if (about() !== told) {
+          told = about()
+          send('about', change())
+        }
+        send('second', news)
       },
       keyNews(news) {
         if (skipped === 0) send('key', news)
       },
     })
-    const end = () => raw.end()
-    streams.add(end)
-    raw.once('close', () => {
-      unwatch()
-      streams.delete(end)
-    })
+    watching.then(
+      (unwatch) => (raw.closed ? unwatch() : raw.once('close', unwatch)),
+      () => raw.destroy(),
+    )
     return reply
   })
+}
+
+const FIELDS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-store',
+  'x-accel-buffering': 'no',
+  'x-content-type-options': 'nosniff',
 }
 
 function keyOf({ key }: { key?: unknown }): string | undefined {
