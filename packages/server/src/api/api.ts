@@ -51,6 +51,8 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
   const app = fastify({
     loggerInstance: logger as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
+    // Requests are not logged: they need no logger of their own.
+    childLoggerFactory: (logger) => logger,
     bodyLimit: 1_048_576,
     requestTimeout: 10_000,
     forceCloseConnections: 'idle',

@@ -47,6 +47,8 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   const app = fastify({
     loggerInstance: logger as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
+    // Requests are not logged: they need no logger of their own.
+    childLoggerFactory: (logger) => logger,
     bodyLimit: bodyBytes,
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: 'idle',
