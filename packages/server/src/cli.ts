@@ -4,6 +4,7 @@ import { type Command, type Io, readArguments } from './command.ts'
 import { replayCommand } from './replay-command.ts'
 import { serveCommand } from './serve-command.ts'
 import { fleetCommand } from './simulate/fleet/fleet-command.ts'
+import { simulateCommand } from './simulate-command.ts'
 import { validateCommand } from './validate-command.ts'
 import { version } from './version.ts'
 
@@ -11,6 +12,7 @@ const commands: readonly Command[] = [
   serveCommand,
   validateCommand,
   checkCommand,
+  simulateCommand,
   replayCommand,
   fleetCommand,
 ]
@@ -29,6 +31,7 @@ Examples:
   sluice serve --config sluice.yaml
   sluice validate sluice.yaml
   sluice check alice --cost 2
+  sluice simulate access.log --rule '60/1m burst 20'
   sluice replay requests.txt
   sluice replay < requests.txt > answers.txt
 `
@@ -45,6 +48,7 @@ const io: Io = {
   note: (line) => {
     process.stderr.write(`${line}\n`)
   },
+  status: process.stderr.isTTY ? (text) => void process.stderr.write(`\r\x1b[K${text}`) : undefined,
 }
 
 async function run(argv: readonly string[]): Promise<void> {

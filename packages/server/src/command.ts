@@ -11,6 +11,8 @@ export interface Io {
   write(text: string): Promise<void>
   /** Writes one line to standard error. */
   note(line: string): void
+  /** Shows a passing line in place of the last one; '' takes it away. Only on a terminal. */
+  readonly status?: ((text: string) => void) | undefined
 }
 
 /**
