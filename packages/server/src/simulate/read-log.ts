@@ -39,7 +39,8 @@ export async function readLog(
   counts: LogCounts,
   take: (request: Request) => void,
 ): Promise<void> {
-  let first: { text: string; number: number }[] = []
+  /** The lines before the format is known; those that are no text have a reason. */
+  let first: { number: number; text: string; reason?: string }[] = []
   let open: OpenFormat | undefined
 
   function broken(line: number, reason: string): void {
@@ -59,22 +60,31 @@ export async function readLog(
   }
 
   function begin(): void {
-    open = openFormat(
-      first.map(({ text }) => text),
-      options,
-    )
-    for (const { text, number } of open.hasHeader ? first.slice(1) : first) read(open, text, number)
+    const texts = first.flatMap(({ text }) => (text === '' ? [] : [text]))
+    if (texts.length === 0) {
+      for (const { number, reason = '' } of first) broken(number, reason)
+    } else {
+      open = openFormat(texts, options)
+      let isHeader = open.hasHeader
+      for (const { text, number, reason } of first) {
+        if (reason !== undefined) broken(number, reason)
+        else if (isHeader) isHeader = false
+        else read(open, text, number)
+      }
+    }
     first = []
   }
 
   const splitter = createLineSplitter({
     line(text, number) {
       if (text === '') return
-      if (open) return read(open, text, number)
-      first.push({ text, number })
-      if (first.length === LOOKED_AT) begin()
+      if (open) read(open, text, number)
+      else if (first.push({ text, number }) >= LOOKED_AT) begin()
     },
-    broken,
+    broken(number, reason) {
+      if (open) broken(number, reason)
+      else if (first.push({ text: '', number, reason }) >= LOOKED_AT) begin()
+    },
   })
   for await (const chunk of chunks) splitter.feed(chunk)
   splitter.end()

@@ -4,10 +4,10 @@ import type { Request } from './request.ts'
 /** The scenarios, and what each is about. */
 export const SCENARIOS = {
   steady: 'every client comes at even gaps',
-  bursty: 'clients come in bursts of 20 within half a second, with pauses between',
+  bursty: 'clients come in bursts of 20 with pauses between',
   zipf: 'a few clients come much more often than the many',
-  rotation: 'half of the traffic is an attacker who takes a new key after every 10 requests',
-  'retry-storm': 'five times the traffic for a tenth of the time, and who is refused comes again',
+  rotation: 'half is an attacker who takes a new key every 10 requests',
+  'retry-storm': 'a surge, and who is refused comes again',
 } as const
 
 export type ScenarioName = keyof typeof SCENARIOS

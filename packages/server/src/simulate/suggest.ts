@@ -23,8 +23,8 @@ const LARGEST_LIMIT = 10_000_000
 /** The room that a suggestion leaves above what was seen. */
 const ROOM = 1.25
 
-/** roundUp is the next number that is easy to say: 41 → 50, 51 → 60. */
-export function roundUp(value: number): number {
+/** The next number that is easy to say: 41 → 50, 51 → 60. */
+function roundUp(value: number): number {
   for (let power = 1; ; power *= 10) {
     for (const step of STEPS) {
       const limit = step * power

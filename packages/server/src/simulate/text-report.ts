@@ -70,7 +70,8 @@ const unitsWord = ({ units, requests }: Report['traffic']) =>
 
 function suggestionLines({ suggestions, traffic }: Report): string[] {
   return [
-    'Suggested limits: a quarter above what most clients use',
+    'Suggested limits: a quarter above what most clients use, rounded up. What is over is counted in',
+    'windows of the clock; --rule tells what any rule would have done.',
     ...textTable(
       [
         { head: 'rule' },
