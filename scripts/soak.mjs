@@ -1,13 +1,13 @@
 // npm run soak: what takes too long for npm test. --parts chooses: `conformance` plays the streams and
 // the tests of threads, much longer, under other seeds until time is up; `gateway` loads a gateway
-// from ever new clients and looks at its memory.
+// from ever new clients and looks at its memory; `simulate` replays a log of 1 GiB.
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { soakGateway } from './soak-gateway.mjs'
 
 const { values } = parseArgs({
   options: {
-    parts: { type: 'string', default: 'conformance,gateway' },
+    parts: { type: 'string', default: 'conformance,gateway,simulate' },
     minutes: { type: 'string', default: '10' },
     steps: { type: 'string', default: '200000' },
     decisions: { type: 'string', default: '1000000' },
@@ -15,7 +15,11 @@ const { values } = parseArgs({
 })
 const minutes = Number(values.minutes)
 const files = ['test/conformance.test.ts', 'test/threads.test.ts', 'packages/sluice/src/stores']
-const parts = { conformance: () => soakConformance(minutes), gateway: () => soakGateway(minutes) }
+const parts = {
+  conformance: () => soakConformance(minutes),
+  gateway: () => soakGateway(minutes),
+  simulate: soakSimulate,
+}
 
 for (const name of values.parts.split(',')) {
   if (!(name in parts)) throw new Error(`no part ${name}; there are ${Object.keys(parts)}`)
@@ -48,4 +52,11 @@ function soakConformance(minutes) {
       throw new Error(`play it again with SLUICE_SEED=${seed} SLUICE_STEPS=${values.steps}`)
     }
   }
+}
+
+function soakSimulate() {
+  const { status } = spawnSync(process.execPath, ['scripts/soak-simulate.mjs'], {
+    stdio: 'inherit',
+  })
+  if (status !== 0) throw new Error('the simulation of a large log failed')
 }

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { SluiceError } from 'sluice'
 
-const CHUNK_BYTES = 256 * 1_024
+const CHUNK_BYTES = 64 * 1_024
 
 /** sizesOf gives the bytes of files; undefined for what has no size, such as a pipe. */
 export async function sizesOf(files: readonly string[]): Promise<number | undefined> {

@@ -67,11 +67,11 @@ export function parseRuleSet(text: string): readonly Rule[] {
 
 /** createRuleSet is the production limiter with these rules. */
 export function createRuleSet(name: string, rules: readonly Rule[], options: RuleSetOptions) {
-  const limiter = onSmallest(options, (store) => createLimiter(rules, { store }))
+  const { made: limiter, own } = onSmallest(options, (store) => createLimiter(rules, { store }))
   const ask = askOf(rules)
   return {
     name,
-    decide: ({ key, cost }) => ask(limiter, key, cost, undefined),
+    decide: ({ key, cost }) => ask(limiter, own(key), cost, undefined),
     tierOf: ({ tier }) => tier,
     evictions: () => limiter.stats().evictions,
   } satisfies RuleSet
@@ -89,9 +89,10 @@ export function createConfigRuleSet(
 ): RuleSet {
   const changes = { tiers: new Map(), rules: new Map(), save: async () => {} }
   const events = { onDegraded() {}, onRecovered() {} }
-  const { tiers, routes, policy, all } = onSmallest(options, (store) =>
+  const { made, own } = onSmallest(options, (store) =>
     createLimits(settings, store, changes, events),
   )
+  const { tiers, routes, policy, all } = made
   const ask = askOf([
     ...Object.values(settings.tiers).flat(),
     ...Object.values(settings.overrides).flat(),
@@ -105,10 +106,10 @@ export function createConfigRuleSet(
     decide({ key, cost, tier, route }) {
       if (route !== undefined) {
         if (open.has(route)) return ALLOWED
-        const own = routes.get(route)
-        if (own) return ask(own as Limiter, key, cost, undefined)
+        const limiter = routes.get(route)
+        if (limiter) return ask(limiter as Limiter, own(key), cost, undefined)
       }
-      return ask(tiers as Limiter, key, cost, known(tier))
+      return ask(tiers as Limiter, own(key), cost, known(tier))
     },
     tierOf: ({ key, tier }) =>
       Object.hasOwn(settings.overrides, key) ? OVERRIDE : (known(tier) ?? policy.tierOf(key)),
@@ -136,11 +137,20 @@ function askOf(rules: readonly Rule[]): Ask {
 }
 
 /** Makes it on a store for millions of keys, or else on the one that holds every rule. */
-function onSmallest<T>(options: RuleSetOptions, make: (store: Store) => T): T {
+function onSmallest<T>(
+  options: RuleSetOptions,
+  make: (store: Store) => T,
+): { made: T; own: (key: string) => string } {
   try {
-    return make(compactStore(options))
+    return { made: make(compactStore(options)), own: (key) => key }
   } catch (error) {
     if (!(error instanceof SluiceError) || error.code !== 'SLUICE_RULE_UNSUPPORTED') throw error
-    return make(memoryStore(options))
+    return { made: make(memoryStore(options)), own: ownCopy }
   }
+}
+
+// A key is a slice, and the memory store keeps it, and with it the block that it was cut from.
+function ownCopy(key: string): string {
+  const encoding = Buffer.byteLength(key) === key.length ? 'latin1' : 'utf16le'
+  return Buffer.from(key, encoding).toString(encoding)
 }

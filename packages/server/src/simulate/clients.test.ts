@@ -1,0 +1,35 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { createClients } from './clients.ts'
+
+it('numbers keys as a Map would, and gives them back unchanged', () => {
+  const key = fc.oneof(
+    fc.constantFrom('a', '__proto__', '\0', '\ud800', 'x'.repeat(1_024)),
+    fc.string({ minLength: 1, maxLength: 3 }),
+    fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }),
+  )
+  fc.assert(
+    fc.property(fc.array(key, { maxLength: 200, size: 'max' }), (keys) => {
+      const clients = createClients(1_000)
+      const wanted = new Map<string, number>()
+      for (const each of keys) {
+        if (!wanted.has(each)) wanted.set(each, wanted.size)
+        expect(clients.numberOf(each)).toBe(wanted.get(each))
+      }
+      expect(clients.size()).toBe(wanted.size)
+      for (const [each, number] of wanted) expect(clients.keyOf(number)).toBe(each)
+    }),
+  )
+})
+
+it('holds many, over pages and growth, and no more than it may', () => {
+  const clients = createClients(100_000)
+  const keyOf = (i: number) => `${'client of a long name '.repeat(2)}${i}`
+  let wrong = 0
+  for (let round = 0; round < 2; round += 1) {
+    for (let i = 0; i < 100_000; i += 1) if (clients.numberOf(keyOf(i)) !== i) wrong += 1
+  }
+  for (let i = 0; i < 100_000; i += 1) if (clients.keyOf(i) !== keyOf(i)) wrong += 1
+  expect(wrong).toBe(0)
+  expect([clients.numberOf('one more'), clients.size()]).toEqual([-1, 100_000])
+})
