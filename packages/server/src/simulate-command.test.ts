@@ -2,6 +2,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { createLimiter, parseRule } from 'sluice'
+import { manualClock } from 'sluice/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { LogSource, Report } from './simulate/report.ts'
 import { simulateCommand } from './simulate-command.ts'
@@ -83,6 +86,37 @@ describe.each(Object.entries(formats))('the format %s', (format, text) => {
   })
 })
 
+it('refuses of a log what the limiter refuses when it is asked line by line', async () => {
+  const step = fc.record({
+    key: fc.constantFrom('a', 'b', 'é\\"'),
+    afterUs: fc.oneof(fc.nat(3), fc.nat(90_000)),
+    asNumber: fc.boolean(),
+  })
+  const rule = '7/1s burst 3'
+  let refusals = 0
+  const property = fc.asyncProperty(
+    fc.array(step, { minLength: 1, maxLength: 100, size: 'max' }),
+    async (steps) => {
+      const clock = manualClock()
+      const limiter = createLimiter(parseRule(rule), { clock })
+      const refused = new Map<string, number>()
+      const lines = steps.map(({ key, afterUs, asNumber }) => {
+        clock.advance(afterUs / 1_000)
+        if (!limiter.allow(key)) refused.set(key, (refused.get(key) ?? 0) + 1)
+        const us = clock.nowUs()
+        const iso = `${new Date(Math.floor(us / 1e6) * 1e3).toISOString().slice(0, 19)}.`
+        const fraction = String(us % 1e6).padStart(6, '0')
+        return JSON.stringify({ time: asNumber ? us : `${iso}${fraction}Z`, key })
+      })
+      const { ruleSets } = await report(['--rule', rule, '--top', '1000'], lines.join('\n'))
+      expect(new Map(ruleSets[0].top.map((each) => [each.key, each.refused]))).toEqual(refused)
+      refusals += ruleSets[0].refused
+    },
+  )
+  await fc.assert(property, { numRuns: 50 })
+  expect(refusals).toBeGreaterThan(100)
+})
+
 describe('fields', () => {
   const line = { at: '2026-11-16T18:00:00Z', req: { id: 7 }, units: 3, plan: 'pro' }
   it('are named by the user, also within objects', async () => {
@@ -151,9 +185,11 @@ describe('broken lines', () => {
       '{"time":1,"key":"a"',
       '{"time":1,"key":""}',
       '{"time":1,"key":"\\ud800"}',
+      '{"time":"9999-12-31T23:59:59Z","key":"a"}',
+      `{"time":1,"key":${'['.repeat(100_000)}`,
     ].join('\n')
     const found = await report(['--rule', '1/1s'], text)
-    expect(found.source).toMatchObject({ lines: 12, unreadable: 9 })
+    expect(found.source).toMatchObject({ lines: 14, unreadable: 11 })
     expect(found.traffic).toMatchObject({ requests: 3, clients: 3 })
     expect(({} as { key?: string }).key).toBeUndefined()
   })

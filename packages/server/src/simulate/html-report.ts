@@ -131,7 +131,7 @@ ${htmlTable([
   ['rule', 'taken from', right('clients over'), right('units over')],
   ...suggestions.map(({ rule, share, use, clientsOver, unitsOver }) => [
     rule,
-    `${percent(share)} of clients use at most ${count(use)}`,
+    `${percent(share)} of clients: at most ${count(use)}`,
     right(part(clientsOver, traffic.clients)),
     right(part(unitsOver, traffic.units)),
   ]),

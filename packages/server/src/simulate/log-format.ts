@@ -47,9 +47,12 @@ export function openFormat(lines: readonly string[], options: LogOptions): OpenF
       `--key is for the combined format, and this is ${format}. Name the field: --key-field NAME`,
     )
   }
-  const fields = createFieldReader(
-    format === 'decisions' ? { ...DECISIONS, ...given(options.fields) } : options.fields,
-  )
+  if (format === 'decisions') {
+    const named = given(options.fields)
+    const read = createJsonReader(createFieldReader({ ...DECISIONS, ...named }))
+    return { format, read, names: () => named, hasHeader: false }
+  }
+  const fields = createFieldReader(options.fields)
   const hasHeader = format === 'csv'
   const read = hasHeader ? createCsvReader(lines[0], fields) : createJsonReader(fields)
   return { format, read, names: fields.names, hasHeader }

@@ -23,6 +23,9 @@ export type LineReader = (line: string) => Request | string
 const LONGEST_KEY = 1_024
 const LARGEST_COST = 10_000_000
 
+/** Later times would leave no room in 2^53 for what a limiter adds to them. */
+const LATEST_US = Date.UTC(2150, 0, 1) * 1_000
+
 /** requestOf checks what was read from a line, and gives the reason when it is no request. */
 export function requestOf(
   timeUs: number | undefined,
@@ -33,6 +36,7 @@ export function requestOf(
   outcome?: Outcome,
 ): Request | string {
   if (timeUs === undefined) return 'the time cannot be read'
+  if (timeUs > LATEST_US) return 'the time is after the year 2150'
   if (key === '') return 'the key is empty'
   if (key.length > LONGEST_KEY) return `the key is longer than ${LONGEST_KEY} units`
   if (!Number.isInteger(cost) || cost < 0 || cost > LARGEST_COST) {

@@ -104,7 +104,7 @@ describe('a simulation', () => {
         const requests = requestsOf(steps)
         expect(simulated(text, requests, seconds).answers).toEqual(direct(text, requests))
       }),
-      { numRuns: 150 },
+      { numRuns: 150, endOnFailure: true },
     )
     expect(details.failed).toBe(true)
   })

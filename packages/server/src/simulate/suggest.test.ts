@@ -68,7 +68,7 @@ describe('a suggestion', () => {
     const { suggestions, usage } = played(steps, [])
     expect(usage.find(({ per }) => per === '1m')?.percentiles).toContainEqual({ share: 1, use: 37 })
     expect(suggestions.filter(({ rule }) => rule.endsWith('/1m'))).toEqual([
-      { rule: '50/1m', share: 0.9, use: 37, clientsOver: 0, unitsOver: 0 },
+      { rule: '50/1m', share: 0.999, use: 37, clientsOver: 0, unitsOver: 0 },
     ])
     // The log is shorter than an hour, of which it says nothing.
     expect(suggestions.filter(({ rule }) => rule.endsWith('/1h'))).toEqual([])

@@ -45,7 +45,8 @@ export function suggest(windows: readonly WindowUse[], spanUs: number): Suggesti
     const limits = new Map<number, number>()
     for (const share of SUGGESTED) {
       const limit = Math.min(LARGEST_LIMIT, roundUp(percentile(window.largest, share) * ROOM))
-      if (!limits.has(limit)) limits.set(limit, share)
+      // The largest share that it is enough for.
+      limits.set(limit, share)
     }
     return [...limits].map(([limit, share]) => ({
       rule: `${limit}/${window.per}`,

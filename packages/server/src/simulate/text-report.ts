@@ -6,12 +6,12 @@ import { sparkline, textTable } from './text-table.ts'
 export function textReport(report: Report): string {
   const lines = [
     ...trafficLines(report),
+    ...comparisonLines(report),
+    ...report.ruleSets.flatMap((set) => ruleSetLines(set, report)),
     '',
     ...usageLines(report),
     '',
     ...suggestionLines(report),
-    ...comparisonLines(report),
-    ...report.ruleSets.flatMap((set) => ruleSetLines(set, report)),
   ]
   return `${lines.join('\n')}\n`
 }
@@ -57,16 +57,13 @@ function trafficLines({ source, traffic }: Report): string[] {
 function usageLines({ usage, traffic }: Report): string[] {
   const heads = usage[0].percentiles.map(({ share }) => ({ head: shareName(share), right: true }))
   return [
-    `The most that a client uses in one ${unitsWord(traffic)}window of the clock`,
+    `The most ${traffic.units === traffic.requests ? 'requests' : 'units'} of a client in one window of the clock`,
     ...textTable(
       [{ head: 'window' }, ...heads],
       usage.map(({ per, percentiles }) => [per, ...percentiles.map(({ use }) => count(use))]),
     ),
   ]
 }
-
-const unitsWord = ({ units, requests }: Report['traffic']) =>
-  units === requests ? '' : '(in units) '
 
 function suggestionLines({ suggestions, traffic }: Report): string[] {
   return [
@@ -81,7 +78,7 @@ function suggestionLines({ suggestions, traffic }: Report): string[] {
       ],
       suggestions.map(({ rule, share, use, clientsOver, unitsOver }) => [
         rule,
-        `${percent(share)} of clients use at most ${count(use)}`,
+        `${percent(share)} of clients: at most ${count(use)}`,
         part(clientsOver, traffic.clients),
         part(unitsOver, traffic.units),
       ]),
