@@ -1,5 +1,6 @@
 import { type Html, html, htmlTable } from './html.ts'
 import { sharesPlot, timelinePlot, usagePlot } from './html-plots.ts'
+import { notesOf } from './notes.ts'
 import type { Report, RuleSetReport } from './report.ts'
 import { clockTime, count, part, percent, plain, span } from './shown.ts'
 
@@ -95,6 +96,7 @@ function ruleSetHtml(set: RuleSetReport, { traffic }: Report): Html {
   ]
   return html`<h2>${plain(set.name, 200)}</h2>
 ${timelinePlot(traffic.timeline, set.timeline)}
+${notesOf(set).map((note) => html`<p>${note}</p>`)}
 ${changed ? htmlTable(changed) : html``}
 ${htmlTable([
   ['refused by rule', right('requests')],

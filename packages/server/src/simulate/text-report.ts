@@ -1,3 +1,4 @@
+import { notesOf } from './notes.ts'
 import type { Report, RuleSetReport } from './report.ts'
 import { clockTime, count, part, percent, plain, shareName, span } from './shown.ts'
 import { sparkline, textTable } from './text-table.ts'
@@ -39,8 +40,10 @@ function trafficLines({ source, traffic }: Report): string[] {
     if (unreadable > problems.length && problems.length > 0) lines.push('  …')
     if (reordered > 0) lines.push(`${count(reordered)} lines were put in order`)
     if (late > 0) {
-      lines.push(`${part(late, requests)} lines came too late to be put in order, and count at the`)
-      lines.push('  time of the line before: sort the log if these are many')
+      lines.push(
+        `${part(late, requests)} lines came too late to be put in order, and count at the time`,
+      )
+      lines.push('  that the clock had reached: sort the log if these are many')
     }
   }
   if (traffic.untracked > 0) {
@@ -109,21 +112,14 @@ function comparisonLines({ ruleSets }: Report): string[] {
 }
 
 function ruleSetLines(set: RuleSetReport, { traffic }: Report): string[] {
-  const { refused, byRule, byTier, top, timeline, change, delayed, retries, evictions } = set
+  const { refused, byRule, byTier, top, timeline, change } = set
   const lines = ['', plain(set.name)]
-  if (refused === 0) lines.push('  refuses nothing')
-  else {
+  if (refused > 0) {
     const most = count(Math.max(...timeline))
     lines.push(`  refusals, ${span(traffic.timeline.binMs)} a bar, at most ${most}`)
     lines.push(`  ${sparkline(timeline)}`)
   }
-  if (delayed > 0) {
-    lines.push(`  ${count(delayed)} are held, for ${span(set.longestDelayMs)} at most`)
-  }
-  if (retries > 0) lines.push(`  ${count(retries)} of the requests are retries`)
-  if (evictions > 0) {
-    lines.push(`  ${count(evictions)} states had to go: raise --max-clients for exact answers`)
-  }
+  lines.push(...notesOf(set).map((note) => `  ${note}`))
   if (change) {
     lines.push(
       `  compared with what happened: ${count(change.newlyRefused)} newly refused, ` +
