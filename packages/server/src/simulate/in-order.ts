@@ -29,21 +29,25 @@ export function createInOrder(take: (request: Request) => void, size = 4_096): I
     const request = held[first & mask]
     first += 1
     count -= 1
-    if (request.timeUs < givenUs) late += 1
-    else givenUs = request.timeUs
+    givenUs = request.timeUs
     take(request)
   }
 
   return {
     push(request) {
       if (count === size) give()
+      if (request.timeUs < givenUs) {
+        // Nothing that is held could come before it.
+        late += 1
+        take(request)
+        return
+      }
       let at = first + count
       while (at > first && held[(at - 1) & mask].timeUs > request.timeUs) {
         held[at & mask] = held[(at - 1) & mask]
         at -= 1
       }
-      // One that is late anyway is not put in order.
-      if (at < first + count && request.timeUs >= givenUs) reordered += 1
+      if (at < first + count) reordered += 1
       held[at & mask] = request
       count += 1
     },
