@@ -83,7 +83,7 @@ const groups = {
     ...['cli', 'command', 'line-cursor', 'replay-command', 'replay-stream'],
     ...['serve-command', 'simulate-command', 'validate-command', 'check-command'],
     ...['report-problems', 'version'],
-    'simulate/fleet',
+    ...['simulate/fleet/fleet-command', 'simulate/fleet/fleet-options'],
   ],
 }
 

@@ -1,5 +1,5 @@
-// npm run soak:simulate: `sluice simulate` on a large log of many clients must stay small.
-import { spawn, spawnSync } from 'node:child_process'
+// npm run soak -- --parts simulate: `sluice simulate` on a large log of many clients must stay small.
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
@@ -7,47 +7,36 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { parseArgs } from 'node:util'
 import { createGzip } from 'node:zlib'
 
-const { values } = parseArgs({
-  options: {
-    gib: { type: 'string', default: '1' },
-    clients: { type: 'string', default: '200000' },
-    'most-mb': { type: 'string', default: '250' },
-  },
-})
-const bytes = Number(values.gib) * 2 ** 30
-const clients = Number(values.clients)
-const mostMb = Number(values['most-mb'])
-
-const { status } = spawnSync('npx', ['tsc', '--build'], { stdio: 'inherit' })
-if (status !== 0) process.exit(1)
-const folder = await mkdtemp(join(tmpdir(), 'sluice-soak-'))
-try {
-  const file = join(folder, 'access.log.gz')
-  const counts = { lines: 0 }
-  await pipeline(Readable.from(log(counts)), createGzip({ level: 1 }), createWriteStream(file))
-  const packedMb = Math.round((await stat(file)).size / 1e6)
-  const told = `${values.gib} GiB, packed ${packedMb} MB, ${counts.lines} lines`
-  console.log(`soak: a log of ${told}, at most ${clients} clients`)
-  const { report, seconds, peakMb } = await simulate(file)
-  console.log(`soak: simulated in ${seconds} s, at most ${peakMb} MB of memory`)
-  const { traffic, ruleSets } = report
-  const whole = ruleSets.every(({ allowed, refused }) => allowed + refused === counts.lines)
-  if (traffic.requests !== counts.lines || !whole) fail('requests were lost')
-  if (peakMb > mostMb) fail(`it may take ${mostMb} MB`)
-} finally {
-  await rm(folder, { recursive: true })
-}
-
-function fail(why) {
-  console.error(`soak: failed: ${why}.`)
-  process.exitCode = 1
+/**
+ * soakSimulate makes a log of so many GiB, before it is packed, and rejects if the command loses a
+ * request or takes more memory than `mostMb`.
+ * @param {{ gib: number, clients: number, mostMb: number }} options
+ */
+export async function soakSimulate({ gib, clients, mostMb }) {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-soak-'))
+  try {
+    const file = join(folder, 'access.log.gz')
+    const counts = { lines: 0 }
+    const text = Readable.from(log(gib * 2 ** 30, clients, counts))
+    await pipeline(text, createGzip({ level: 1 }), createWriteStream(file))
+    const packedMb = Math.round((await stat(file)).size / 1e6)
+    const told = `${gib} GiB, packed ${packedMb} MB, ${counts.lines} lines`
+    console.log(`soak: a log of ${told}, at most ${clients} clients`)
+    const { report, seconds, peakMb } = await simulate(file)
+    console.log(`soak: simulated in ${seconds} s, at most ${peakMb} MB of memory`)
+    const { traffic, ruleSets } = report
+    const whole = ruleSets.every(({ allowed, refused }) => allowed + refused === counts.lines)
+    if (traffic.requests !== counts.lines || !whole) throw new Error('requests were lost')
+    if (peakMb > mostMb) throw new Error(`it took ${peakMb} MB, and may take ${mostMb}`)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
 }
 
 /** An access log, block by block: a few clients come often, most seldom. */
-function* log(counts) {
+function* log(bytes, clients, counts) {
   let seed = 1
   const random = () => {
     seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0

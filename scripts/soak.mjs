@@ -4,6 +4,7 @@
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { soakGateway } from './soak-gateway.mjs'
+import { soakSimulate } from './soak-simulate.mjs'
 
 const { values } = parseArgs({
   options: {
@@ -11,6 +12,9 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '10' },
     steps: { type: 'string', default: '200000' },
     decisions: { type: 'string', default: '1000000' },
+    gib: { type: 'string', default: '1' },
+    clients: { type: 'string', default: '200000' },
+    'most-mb': { type: 'string', default: '250' },
   },
 })
 const minutes = Number(values.minutes)
@@ -18,7 +22,12 @@ const files = ['test/conformance.test.ts', 'test/threads.test.ts', 'packages/slu
 const parts = {
   conformance: () => soakConformance(minutes),
   gateway: () => soakGateway(minutes),
-  simulate: soakSimulate,
+  simulate: () =>
+    soakSimulate({
+      gib: Number(values.gib),
+      clients: Number(values.clients),
+      mostMb: Number(values['most-mb']),
+    }),
 }
 
 for (const name of values.parts.split(',')) {
@@ -52,11 +61,4 @@ function soakConformance(minutes) {
       throw new Error(`play it again with SLUICE_SEED=${seed} SLUICE_STEPS=${values.steps}`)
     }
   }
-}
-
-function soakSimulate() {
-  const { status } = spawnSync(process.execPath, ['scripts/soak-simulate.mjs'], {
-    stdio: 'inherit',
-  })
-  if (status !== 0) throw new Error('the simulation of a large log failed')
 }

@@ -21,9 +21,6 @@ export interface Io {
  * printed without a stack and ends the process with exit code 2.
  */
 export interface Command {
-  readonly name: string
-  /** The line of the general help. */
-  readonly summary: string
   run(args: readonly string[], io: Io): Promise<void>
 }
 

@@ -4,6 +4,7 @@ import { type Command, type Io, readArguments } from './command.ts'
 import { readConfig } from './config/read-config.ts'
 import { reportProblems } from './report-problems.ts'
 import type { Settings } from './settings.ts'
+import { fleetCommand } from './simulate/fleet/fleet-command.ts'
 import { htmlReport } from './simulate/html-report.ts'
 import { FORMATS } from './simulate/log-format.ts'
 import type { Report } from './simulate/report.ts'
@@ -49,6 +50,8 @@ Output:
       --max-clients N      clients followed one by one (default 2000000)
   -h, --help               print this help
 
+      --fleet              many nodes that share one Redis; see --fleet --help
+
 Exit code: 0 when there is a report, 2 for a mistake or a log of which no line can be read.
 
 Examples:
@@ -93,9 +96,8 @@ const SCENARIO_OPTIONS = ['clients', 'rate', 'for', 'seed'] as const
 
 /** simulateCommand is `sluice simulate`: it tells what limits would have done. */
 export const simulateCommand: Command = {
-  name: 'simulate',
-  summary: 'tell what limits would have done to the traffic of a log',
   async run(args, io) {
+    if (args.includes('--fleet')) return fleetCommand.run(args, io)
     const { values, positionals } = readArguments(args, options, 'sluice simulate --help')
     if (values.help) return io.write(help)
     const ruleSets = await readRuleSets(values, io)

@@ -9,7 +9,7 @@ import {
   SluiceError,
   type Store,
 } from 'sluice'
-import { createLimits } from '../limits.ts'
+import { createLimits, noAssignments } from '../limits.ts'
 import type { Settings } from '../settings.ts'
 import type { Request } from './request.ts'
 
@@ -87,10 +87,9 @@ export function createConfigRuleSet(
   settings: Settings,
   options: RuleSetOptions,
 ): RuleSet {
-  const changes = { tiers: new Map(), rules: new Map(), save: async () => {} }
   const events = { onDegraded() {}, onRecovered() {} }
   const { made, own } = onSmallest(options, (store) =>
-    createLimits(settings, store, changes, events),
+    createLimits(settings, store, noAssignments, events),
   )
   const { tiers, routes, policy, all } = made
   const ask = askOf([
