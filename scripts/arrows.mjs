@@ -60,7 +60,11 @@ const rooms = {
   },
   'packages/server/src': {
     settings: ['npm'],
-    cli: ['settings', 'config', 'app', 'gateway', 'api', 'dashboard', 'metrics', 'npm'],
+    cli: [
+      ...['settings', 'config', 'app', 'gateway', 'api', 'dashboard', 'metrics', 'simulate'],
+      'npm',
+    ],
+    simulate: ['settings', 'npm'],
     config: ['settings', 'app', 'gateway', 'api', 'dashboard', 'metrics', 'npm'],
     app: ['settings', 'gateway', 'api', 'dashboard', 'metrics', 'npm'],
     gateway: ['settings', 'metrics', 'npm'],
@@ -77,8 +81,9 @@ const groups = {
   settings: ['settings', 'limits', 'problem', 'shown-rule'],
   cli: [
     ...['cli', 'command', 'line-cursor', 'replay-command', 'replay-stream'],
-    ...['serve-command', 'validate-command', 'check-command', 'report-problems', 'version'],
-    'simulate',
+    ...['serve-command', 'simulate-command', 'validate-command', 'check-command'],
+    ...['report-problems', 'version'],
+    ...['simulate/fleet/fleet-command', 'simulate/fleet/fleet-options'],
   ],
 }
 

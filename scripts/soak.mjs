@@ -1,21 +1,34 @@
 // npm run soak: what takes too long for npm test. --parts chooses: `conformance` plays the streams and
 // the tests of threads, much longer, under other seeds until time is up; `gateway` loads a gateway
-// from ever new clients and looks at its memory.
+// from ever new clients and looks at its memory; `simulate` replays a log of 1 GiB.
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { soakGateway } from './soak-gateway.mjs'
+import { soakSimulate } from './soak-simulate.mjs'
 
 const { values } = parseArgs({
   options: {
-    parts: { type: 'string', default: 'conformance,gateway' },
+    parts: { type: 'string', default: 'conformance,gateway,simulate' },
     minutes: { type: 'string', default: '10' },
     steps: { type: 'string', default: '200000' },
     decisions: { type: 'string', default: '1000000' },
+    gib: { type: 'string', default: '1' },
+    clients: { type: 'string', default: '200000' },
+    'most-mb': { type: 'string', default: '250' },
   },
 })
 const minutes = Number(values.minutes)
 const files = ['test/conformance.test.ts', 'test/threads.test.ts', 'packages/sluice/src/stores']
-const parts = { conformance: () => soakConformance(minutes), gateway: () => soakGateway(minutes) }
+const parts = {
+  conformance: () => soakConformance(minutes),
+  gateway: () => soakGateway(minutes),
+  simulate: () =>
+    soakSimulate({
+      gib: Number(values.gib),
+      clients: Number(values.clients),
+      mostMb: Number(values['most-mb']),
+    }),
+}
 
 for (const name of values.parts.split(',')) {
   if (!(name in parts)) throw new Error(`no part ${name}; there are ${Object.keys(parts)}`)

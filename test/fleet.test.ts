@@ -10,7 +10,7 @@ const exec = promisify(execFile)
 
 /** Runs the command as users do, in processes on virtual time. */
 async function simulate(...args: string[]): Promise<string> {
-  const words = ['packages/server/bin/sluice.js', 'simulate-fleet', ...args]
+  const words = ['packages/server/bin/sluice.js', 'simulate', '--fleet', ...args]
   return (await exec(process.execPath, words)).stdout
 }
 

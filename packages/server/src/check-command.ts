@@ -31,8 +31,6 @@ const options = {
 
 /** checkCommand asks for one decision. */
 export const checkCommand: Command = {
-  name: 'check',
-  summary: 'ask once whether a key may go ahead',
   async run(args, io) {
     const { values, positionals } = readArguments(args, options, 'sluice check --help')
     if (values.help) return io.write(help)

@@ -1,24 +1,46 @@
 import { SluiceError } from 'sluice'
-import { checkCommand } from './check-command.ts'
 import { type Command, type Io, readArguments } from './command.ts'
-import { replayCommand } from './replay-command.ts'
-import { serveCommand } from './serve-command.ts'
-import { fleetCommand } from './simulate/fleet/fleet-command.ts'
-import { validateCommand } from './validate-command.ts'
 import { version } from './version.ts'
 
-const commands: readonly Command[] = [
-  serveCommand,
-  validateCommand,
-  checkCommand,
-  replayCommand,
-  fleetCommand,
+/** Word is a command, loaded only when it is called: none waits for what another needs. */
+interface Word {
+  readonly name: string
+  readonly summary: string
+  load(): Promise<Command>
+}
+
+const words: readonly Word[] = [
+  {
+    name: 'serve',
+    summary: 'start the gateway and the API',
+    load: async () => (await import('./serve-command.ts')).serveCommand,
+  },
+  {
+    name: 'validate',
+    summary: 'check a configuration file and print what was understood',
+    load: async () => (await import('./validate-command.ts')).validateCommand,
+  },
+  {
+    name: 'check',
+    summary: 'ask once whether a key may go ahead',
+    load: async () => (await import('./check-command.ts')).checkCommand,
+  },
+  {
+    name: 'simulate',
+    summary: 'tell what limits would have done to the traffic of a log',
+    load: async () => (await import('./simulate-command.ts')).simulateCommand,
+  },
+  {
+    name: 'replay',
+    summary: 'answer a recorded stream of requests with allow or deny',
+    load: async () => (await import('./replay-command.ts')).replayCommand,
+  },
 ]
 
 const help = `Usage: sluice COMMAND [OPTIONS]
 
 Commands:
-${commands.map(({ name, summary }) => `  ${name.padEnd(16)}${summary}`).join('\n')}
+${words.map(({ name, summary }) => `  ${name.padEnd(12)}${summary}`).join('\n')}
 
 Options:
   -h, --help    print this help, or the help of a command: sluice COMMAND --help
@@ -29,6 +51,8 @@ Examples:
   sluice serve --config sluice.yaml
   sluice validate sluice.yaml
   sluice check alice --cost 2
+  sluice simulate access.log --rule '60/1m burst 20'
+  sluice simulate --fleet --nodes 10,100 --lease 0,10
   sluice replay requests.txt
   sluice replay < requests.txt > answers.txt
 `
@@ -45,6 +69,7 @@ const io: Io = {
   note: (line) => {
     process.stderr.write(`${line}\n`)
   },
+  status: process.stderr.isTTY ? (text) => void process.stderr.write(`\r\x1b[K${text}`) : undefined,
 }
 
 async function run(argv: readonly string[]): Promise<void> {
@@ -60,13 +85,14 @@ async function run(argv: readonly string[]): Promise<void> {
   if (at === argv.length) {
     throw new SluiceError('SLUICE_OPTION', 'a command is missing. Run sluice --help for the list.')
   }
-  const command = commands.find(({ name }) => name === argv[at])
-  if (command === undefined) {
+  const word = words.find(({ name }) => name === argv[at])
+  if (word === undefined) {
     throw new SluiceError(
       'SLUICE_OPTION',
       `unknown command ${JSON.stringify(argv[at])}. Run sluice --help for the list.`,
     )
   }
+  const command = await word.load()
   await command.run(argv.slice(at + 1), io)
 }
 

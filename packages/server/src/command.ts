@@ -11,6 +11,8 @@ export interface Io {
   write(text: string): Promise<void>
   /** Writes one line to standard error. */
   note(line: string): void
+  /** Shows a passing line in place of the last one; '' takes it away. Only on a terminal. */
+  readonly status?: ((text: string) => void) | undefined
 }
 
 /**
@@ -19,9 +21,6 @@ export interface Io {
  * printed without a stack and ends the process with exit code 2.
  */
 export interface Command {
-  readonly name: string
-  /** The line of the general help. */
-  readonly summary: string
   run(args: readonly string[], io: Io): Promise<void>
 }
 

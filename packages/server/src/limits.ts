@@ -45,6 +45,14 @@ export interface Assignments {
   setRules(key: string, texts: readonly string[] | undefined): Promise<void>
 }
 
+/** noAssignments is where nobody can be given anything. */
+export const noAssignments: Assignments = {
+  tiers: new Map(),
+  rules: new Map(),
+  setTier: async () => {},
+  setRules: async () => {},
+}
+
 /** OWN is the only tier of a route's own rules. */
 export const OWN = 'own'
 

@@ -31,8 +31,6 @@ Example:
 
 /** replayCommand is `sluice replay [FILE]`: it prints the answers to a recorded request stream. */
 export const replayCommand: Command = {
-  name: 'replay',
-  summary: 'answer a recorded stream of requests with allow or deny',
   async run(args, io) {
     const options = { help: { type: 'boolean', short: 'h' } } as const
     const { values, positionals } = readArguments(args, options, 'sluice replay --help')

@@ -32,8 +32,6 @@ const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
 
 /** serveCommand runs the service until it is told to stop. */
 export const serveCommand: Command = {
-  name: 'serve',
-  summary: 'start the gateway and the API',
   async run(args, io) {
     const options = {
       config: { type: 'string', short: 'c' },

@@ -25,8 +25,6 @@ Example:
 
 /** validateCommand is `sluice validate FILE`: it tells what is wrong with a configuration. */
 export const validateCommand: Command = {
-  name: 'validate',
-  summary: 'check a configuration file and print what was understood',
   async run(args, io) {
     const options = {
       help: { type: 'boolean', short: 'h' },

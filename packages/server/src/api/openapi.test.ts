@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import { createLimiter, createPolicy, memoryStore, tokenBucket } from 'sluice'
 import { describe, expect, it } from 'vitest'
+import { noAssignments } from '../limits.ts'
 import { createApi } from './api.ts'
 import { operations } from './openapi.ts'
 
@@ -16,12 +17,7 @@ describe('the description of the API', () => {
     const limits = {
       tiers,
       policy,
-      assignments: {
-        tiers: new Map(),
-        rules: new Map(),
-        setTier: async () => {},
-        setRules: async () => {},
-      },
+      assignments: noAssignments,
       assign() {},
       routes: new Map(),
       all: new Map([['tiers', tiers]]),

@@ -5,8 +5,6 @@ import { runFleets } from './run-fleets.ts'
 
 /** fleetCommand is `sluice simulate --fleet`: it compares fleets on a virtual clock. */
 export const fleetCommand: Command = {
-  name: 'simulate-fleet',
-  summary: 'compare what fleets of nodes admit, on a virtual clock',
   async run(args, io) {
     const options = readFleetOptions(args)
     if (!options) return io.write(fleetHelp)

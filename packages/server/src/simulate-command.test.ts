@@ -1,0 +1,336 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { createLimiter, parseRule } from 'sluice'
+import { manualClock } from 'sluice/testing'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { LogSource, Report } from './simulate/report.ts'
+import { simulateCommand } from './simulate-command.ts'
+
+let folder = ''
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sluice-simulate-'))
+})
+afterAll(() => rm(folder, { recursive: true }))
+
+type Input = string | Buffer | Error
+
+async function run(args: readonly string[], input: Input = '') {
+  const printed = { output: '', notes: [] as string[], statuses: [] as string[] }
+  await simulateCommand.run(args, {
+    async *input() {
+      if (input instanceof Error) throw input
+      const bytes = Buffer.from(input as string)
+      // In small pieces, as from a slow pipe.
+      for (let at = 0; at < bytes.length; at += 7) yield bytes.subarray(at, at + 7)
+    },
+    inputIsTerminal: false,
+    async write(text) {
+      printed.output += text
+    },
+    note: (line) => void printed.notes.push(line),
+    status: (text) => void printed.statuses.push(text),
+  })
+  return printed
+}
+
+async function report(args: readonly string[], input: Input = ''): Promise<Report> {
+  return JSON.parse((await run(['--json', ...args], input)).output)
+}
+
+const combined = (second: number, address = '192.0.2.1', user = '-') =>
+  `${address} - ${user} [16/Nov/2026:18:00:${String(second).padStart(2, '0')} +0000] "GET / HTTP/1.1" 200 5 "-" "curl/8"`
+
+const times = [0, 0, 0, 10]
+const formats: Record<string, string> = {
+  combined: times.map((second) => combined(second)).join('\n'),
+  json: times
+    .map((second) => JSON.stringify({ ts: 1_794_852_000 + second, ip: '192.0.2.1', status: 200 }))
+    .join('\n'),
+  csv: [
+    'status,"time",client',
+    ...times.map((second) => `200,"2026-11-16T18:00:${second || '00'}Z",192.0.2.1`),
+  ].join('\n'),
+  decisions: times
+    .map((second) => {
+      const time = new Date(Date.UTC(2026, 10, 16, 18, 0, second)).toISOString()
+      return JSON.stringify({ time, key: '192.0.2.1', cost: 1, outcome: 'allowed', tier: 'free' })
+    })
+    .join('\n'),
+}
+
+describe.each(Object.entries(formats))('the format %s', (format, text) => {
+  it('is found out, read from standard input or a file, plain or gzip', async () => {
+    const args = ['--rule', '2/10s fixed-window']
+    const found = await report(args, text)
+    expect(found.source).toMatchObject({ lines: 4, unreadable: 0 })
+    expect((found.source as LogSource).formats[0]).toContain(format)
+    expect(found.traffic).toMatchObject({ requests: 4, clients: 1, spanMs: 10_000 })
+    expect(found.ruleSets[0]).toMatchObject({ requests: 4, allowed: 3, refused: 1 })
+    expect(found.ruleSets[0].top).toEqual([{ key: '192.0.2.1', requests: 4, refused: 1 }])
+    const { source: _, ...figures } = found
+
+    // The name says nothing of how it is packed.
+    for (const [name, bytes] of [
+      ['plain.gz', Buffer.from(text)],
+      ['packed.log', Buffer.concat([gzipSync(text.slice(0, 9)), gzipSync(text.slice(9))])],
+    ] as const) {
+      const file = join(folder, name)
+      await writeFile(file, bytes)
+      expect(await report([file, ...args])).toMatchObject(figures)
+    }
+    expect(await report(['--format', format, ...args], text)).toMatchObject(figures)
+    expect(await report(['-', ...args], gzipSync(text))).toMatchObject(figures)
+  })
+})
+
+it('refuses of a log what the limiter refuses when it is asked line by line', async () => {
+  const step = fc.record({
+    key: fc.constantFrom('a', 'b', 'é\\"'),
+    afterUs: fc.oneof(fc.nat(3), fc.nat(90_000)),
+    asNumber: fc.boolean(),
+  })
+  const rule = '7/1s burst 3'
+  let refusals = 0
+  const property = fc.asyncProperty(
+    fc.array(step, { minLength: 1, maxLength: 100, size: 'max' }),
+    async (steps) => {
+      const clock = manualClock()
+      const limiter = createLimiter(parseRule(rule), { clock })
+      const refused = new Map<string, number>()
+      const lines = steps.map(({ key, afterUs, asNumber }) => {
+        clock.advance(afterUs / 1_000)
+        if (!limiter.allow(key)) refused.set(key, (refused.get(key) ?? 0) + 1)
+        const us = clock.nowUs()
+        const iso = `${new Date(Math.floor(us / 1e6) * 1e3).toISOString().slice(0, 19)}.`
+        const fraction = String(us % 1e6).padStart(6, '0')
+        return JSON.stringify({ time: asNumber ? us : `${iso}${fraction}Z`, key })
+      })
+      const { ruleSets } = await report(['--rule', rule, '--top', '1000'], lines.join('\n'))
+      expect(new Map(ruleSets[0].top.map((each) => [each.key, each.refused]))).toEqual(refused)
+      refusals += ruleSets[0].refused
+    },
+  )
+  await fc.assert(property, { numRuns: 50 })
+  expect(refusals).toBeGreaterThan(100)
+})
+
+describe('fields', () => {
+  const line = { at: '2026-11-16T18:00:00Z', req: { id: 7 }, units: 3, plan: 'pro' }
+  it('are named by the user, also within objects', async () => {
+    const args = ['--time-field', 'at', '--key-field', 'req.id', '--rule', '5/1s']
+    const found = await report(args, `${JSON.stringify(line)}\n${JSON.stringify(line)}\n`)
+    expect(found.traffic).toMatchObject({ requests: 2, units: 6, clients: 1 })
+    expect(found.ruleSets[0].top).toEqual([{ key: '7', requests: 2, refused: 1 }])
+    expect(found.ruleSets[0].byTier).toEqual([
+      { tier: 'pro', requests: 2, refused: 1, clients: 1, refusedClients: 1 },
+    ])
+  })
+
+  it('stay those of the first line that has them: keys of two kinds are not mixed', async () => {
+    const { source } = await report(
+      [],
+      '{"ts":1,"ip":"192.0.2.1"}\n{"ts":2,"user":"alice"}\n{"ts":3,"ip":"192.0.2.1"}\n',
+    )
+    expect(source).toMatchObject({
+      lines: 3,
+      unreadable: 1,
+      problems: [{ file: 'standard input', line: 2, reason: 'it has no field "ip" for the key' }],
+    })
+  })
+
+  it('of the combined format are the address or the user, or else the address', async () => {
+    const text = [combined(0, 'a', 'alice b'), combined(0, 'b', 'alice b'), combined(1)].join('\n')
+    const by = async (key: string) => (await report(['--key', key], text)).traffic.clients
+    expect([await by('address'), await by('user')]).toEqual([3, 2])
+  })
+})
+
+describe('broken lines', () => {
+  it('are counted and told, and the others count', async () => {
+    const hostile = Buffer.concat([
+      Buffer.from(`${combined(0)}\nnonsense\n\n192.0.2.1 - - [yesterday] "GET /"\n`),
+      Buffer.of(0xff, 0xfe, 10),
+      Buffer.from(`${'x'.repeat(1_100_000)}\n\0\0\n${'k'.repeat(1_025)}${combined(0)}\n`),
+      Buffer.from(combined(1)),
+    ])
+    const { source, traffic } = await report([], hostile)
+    expect(traffic.requests).toBe(2)
+    expect(source).toMatchObject({ lines: 8, unreadable: 6 })
+    expect((source as LogSource).problems).toEqual(
+      [
+        [2, 'it is not ADDRESS - USER [TIME] …'],
+        [4, 'the time cannot be read'],
+        [5, 'it is not UTF-8'],
+        [6, 'it is longer than 1,048,576 bytes'],
+        [7, 'it is not ADDRESS - USER [TIME] …'],
+      ].map(([line, reason]) => ({ file: 'standard input', line, reason })),
+    )
+    expect((await run([], hostile)).output).toContain('6 (75 %) lines could not be read:')
+  })
+
+  it('in JSON may name anything, and change nothing', async () => {
+    const text = [
+      '{"time":1,"key":"__proto__","cost":1}',
+      '{"time":1,"key":"constructor","tier":"__proto__"}',
+      '{"__proto__":{"key":"a"},"time":1}',
+      '{"time":1,"key":"a","cost":-1}',
+      '{"time":1,"key":"a","cost":1.5}',
+      '{"time":1,"key":["a"]}',
+      '{"time":true,"key":"a"}',
+      '[1]',
+      'null',
+      '{"time":1,"key":"a"',
+      '{"time":1,"key":""}',
+      '{"time":1,"key":"\\ud800"}',
+      '{"time":"9999-12-31T23:59:59Z","key":"a"}',
+      `{"time":1,"key":${'['.repeat(100_000)}`,
+    ].join('\n')
+    const found = await report(['--rule', '1/1s'], text)
+    expect(found.source).toMatchObject({ lines: 14, unreadable: 11 })
+    expect(found.traffic).toMatchObject({ requests: 3, clients: 3 })
+    expect(({} as { key?: string }).key).toBeUndefined()
+  })
+
+  it('in CSV are those with another number of values, or an open quote', async () => {
+    const text = 'time,key\n1,a\n1,a,b\n1\n1,"a\n1,"a ""b"", c"\n'
+    const { source, traffic } = await report(['--rule', '1/1s'], text)
+    expect(source).toMatchObject({ lines: 5, unreadable: 3 })
+    expect(traffic).toMatchObject({ requests: 2, clients: 2 })
+  })
+
+  it.each([
+    ['', 'the log is empty: there is no request to simulate.'],
+    ['\n\n', 'the log is empty'],
+    ['hello\nworld\n', 'cannot tell the format of a log that begins with "hello".'],
+    ['{"a":1}\n', 'none of 1 lines can be read. The first, standard input:1: it has none of the'],
+  ])('are an error when there is nothing else: %j', async (text, message) => {
+    await expect(run([], text)).rejects.toThrow(message)
+    await expect(run([], text)).rejects.toMatchObject({ code: 'SLUICE_OPTION' })
+  })
+})
+
+it('puts lines in order, and the clock never steps back', async () => {
+  const seconds = [5, 3, 4, 6]
+  const text = seconds.map((second) => combined(second)).join('\n')
+  const found = await report(['--rule', '1/1s'], text)
+  expect(found.source).toMatchObject({ reordered: 2, late: 0 })
+  expect(found.ruleSets[0].refused).toBe(0)
+  expect(found.traffic.startTime).toBe('2026-11-16T18:00:03.000Z')
+
+  // More lines than are held back: the first of all comes too late.
+  const many = [...Array(5_000).fill(combined(9)), combined(1)].join('\n')
+  const late = await report([], many)
+  expect(late.source).toMatchObject({ reordered: 0, late: 1 })
+  expect(late.traffic).toMatchObject({ requests: 5_001, spanMs: 0 })
+})
+
+describe('a configuration', () => {
+  const yaml = `
+tiers:
+  free: 1/1m
+  pro: 2/1m
+clients:
+  alice: pro
+overrides:
+  bob: unlimited
+routes:
+  - name: login
+    path: /login
+    rules: 1/1h
+  - name: health
+    path: /health
+    open: true
+`
+  it('decides by tier, override and route, as the service does', async () => {
+    const file = join(folder, 'sluice.yaml')
+    await writeFile(file, yaml)
+    const line = (key: string, more = {}) =>
+      JSON.stringify({ time: '2026-11-16T18:00:00Z', key, outcome: 'allowed', ...more })
+    const text = [
+      ...['carol', 'carol', 'alice', 'alice', 'alice', 'bob', 'bob'].map((key) => line(key)),
+      line('dave', { tier: 'pro' }),
+      line('dave', { tier: 'pro' }),
+      line('erin', { tier: 'gone' }),
+      line('erin', { route: 'login' }),
+      line('erin', { route: 'login' }),
+      line('erin', { route: 'health' }),
+    ].join('\n')
+    const { ruleSets } = await report(['--config', file, '--rule', '1/1m'], text)
+    expect(ruleSets.map(({ name }) => name)).toEqual(['1/1m', file])
+    const [, config] = ruleSets
+    expect(config.byTier).toEqual([
+      { tier: 'free', requests: 6, refused: 2, clients: 2, refusedClients: 2 },
+      { tier: 'pro', requests: 5, refused: 1, clients: 2, refusedClients: 1 },
+      { tier: 'override', requests: 2, refused: 0, clients: 1, refusedClients: 0 },
+    ])
+    expect(config.change).toMatchObject({ newlyRefused: 3, stillAllowed: 10, unknown: 0 })
+  })
+
+  it('with a mistake is told line by line, before the log is read', async () => {
+    const file = join(folder, 'wrong.yaml')
+    await writeFile(file, 'tiers:\n  free: many\n')
+    const failed = run(['--config', file], new Error('not to be read'))
+    await expect(failed).rejects.toThrow('has a problem')
+  })
+})
+
+it('writes a page that holds no mark-up of a hostile key, and asks for nothing', async () => {
+  const key = `</td><script>alert(1)</script>"'&\u001b[31m`
+  const text = Array(3)
+    .fill(JSON.stringify({ ts: 1, key, tier: key }))
+    .join('\n')
+  const file = join(folder, 'report.html')
+  const { output } = await run(['--rule', '1/1s', '--html', file], text)
+  const page = await readFile(file, 'utf8')
+  expect(page).toContain('&lt;script&gt;alert(1)')
+  expect(page).not.toMatch(/<script|https?:/)
+  expect(page).not.toContain('\u001b')
+  expect(page).toContain("default-src 'none'")
+  expect(page.match(/<svg/g)?.length).toBeGreaterThan(4)
+  // Neither does a terminal get to obey it.
+  expect(output).not.toContain('\u001b')
+  expect(output).toContain('\\u{1b}[31m')
+})
+
+describe('a mistake', () => {
+  it.each([
+    [['--rule', 'much'], 'SLUICE_RULE_SYNTAX', 'cannot read the rule "much"'],
+    [['--format', 'xml'], 'SLUICE_OPTION', '--format must be one of combined, json, csv'],
+    [['--scenario', 'calm'], 'SLUICE_OPTION', '--scenario must be one of steady'],
+    [['--scenario', 'zipf', 'a.log'], 'SLUICE_OPTION', '--scenario reads no log'],
+    [['--scenario', 'zipf', '--format', 'csv'], 'SLUICE_OPTION', '--format is for logs'],
+    [['--scenario', 'zipf', '--clients', '0'], 'SLUICE_OPTION', '--clients must be a whole number'],
+    [['--scenario', 'zipf', '--for', '10'], 'SLUICE_OPTION', '--for must be a duration'],
+    [['--seed', '2'], 'SLUICE_OPTION', '--seed goes with --scenario'],
+    [['--key', 'cookie'], 'SLUICE_OPTION', '--key must be address or user'],
+    [['--top', '-1'], 'SLUICE_OPTION', "'--top' argument is ambiguous"],
+    [['/nowhere/access.log'], 'SLUICE_OPTION', 'cannot read "/nowhere/access.log": ENOENT'],
+    [['--config', '/nowhere.yaml'], 'SLUICE_OPTION', 'cannot read "/nowhere.yaml": ENOENT'],
+    [['--html', '/nowhere/a.html'], 'SLUICE_OPTION', 'cannot write "/nowhere/a.html": ENOENT'],
+  ])('%j is told', async (args, code, message) => {
+    const failed = run(args, formats.combined)
+    await expect(failed).rejects.toMatchObject({ code, message: expect.stringContaining(message) })
+  })
+
+  it('of a key for JSON says how to name the field', () =>
+    expect(run(['--key', 'user'], formats.json)).rejects.toThrow('Name the field: --key-field'))
+
+  it('of a gzip file that was cut off is told', () =>
+    expect(run([], gzipSync(formats.combined).subarray(0, 40))).rejects.toThrow(
+      'cannot read standard input: unexpected end of file',
+    ))
+})
+
+it('shows how far it has come, and takes that away at the end', async () => {
+  const { statuses } = await run([], formats.combined)
+  expect(statuses.at(-1)).toBe('')
+})
+
+it('explains itself with --help', async () => {
+  const { output } = await run(['--help'])
+  expect(output).toMatch(/^Usage: sluice simulate/)
+  for (const line of output.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
+})

@@ -1,0 +1,52 @@
+import type { FieldReader, Look } from './fields.ts'
+import type { LineReader } from './request.ts'
+
+/**
+ * createCsvReader reads comma-separated values under `header`, the first line. Values may be in
+ * double quotes, with a quote written twice inside; a value cannot go on in the next line.
+ */
+export function createCsvReader(header: string, fields: FieldReader): LineReader {
+  const columns = new Map((splitCsv(header) ?? []).map((name, i) => [name.trim(), i]))
+  let values: readonly string[]
+
+  const look: Look = (name) => {
+    const column = columns.get(name)
+    return column === undefined ? undefined : values[column]
+  }
+
+  return (line) => {
+    const split = splitCsv(line)
+    if (!split) return 'a quote is not closed'
+    if (split.length !== columns.size) {
+      return `it has ${split.length} values under ${columns.size} names`
+    }
+    values = split
+    return fields.read(look)
+  }
+}
+
+/** splitCsv gives the values of a line; undefined when a quote is not closed. */
+export function splitCsv(line: string): string[] | undefined {
+  if (!line.includes('"')) return line.split(',')
+  const values: string[] = []
+  let at = 0
+  for (;;) {
+    let value = ''
+    if (line[at] === '"') {
+      at += 1
+      for (;;) {
+        const end = line.indexOf('"', at)
+        if (end < 0) return undefined
+        value += line.slice(at, end)
+        at = end + 1
+        if (line[at] !== '"') break
+        value += '"'
+        at += 1
+      }
+    }
+    const end = line.indexOf(',', at)
+    values.push(value + line.slice(at, end < 0 ? line.length : end))
+    if (end < 0) return values
+    at = end + 1
+  }
+}

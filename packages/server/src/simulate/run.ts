@@ -1,0 +1,78 @@
+import { SluiceError } from 'sluice'
+import { createInOrder } from './in-order.ts'
+import type { LogOptions } from './log-format.ts'
+import { openInput, sizesOf } from './open-input.ts'
+import { createProgress } from './progress.ts'
+import { type LogCounts, newLogCounts, readLog } from './read-log.ts'
+import type { Report } from './report.ts'
+import type { RuleSet } from './rule-set.ts'
+import { createScenario, type ScenarioOptions } from './scenario.ts'
+import { createSimulation } from './simulation.ts'
+import { createVirtualClock, type VirtualClock } from './virtual-clock.ts'
+
+/** RunOptions are what every run needs. */
+export interface RunOptions {
+  /** Makes the rule sets on the clock of the run. */
+  readonly ruleSets: (clock: VirtualClock, maxKeys: number) => readonly RuleSet[]
+  readonly maxClients: number
+  readonly top: number
+}
+
+/** LogRunOptions say which logs to read, and how. */
+export interface LogRunOptions extends RunOptions {
+  /** `-` is standard input. */
+  readonly files: readonly string[]
+  readonly input: () => AsyncIterable<Buffer>
+  readonly log: LogOptions
+  /** Shows how far it has come. */
+  readonly status?: ((text: string) => void) | undefined
+}
+
+/** simulateLog plays logs to rule sets. It throws `SLUICE_OPTION` when no line can be read. */
+export async function simulateLog(options: LogRunOptions): Promise<Report> {
+  const { files, input, log, maxClients, top } = options
+  const clock = createVirtualClock()
+  const ruleSets = options.ruleSets(clock, maxClients)
+  const simulation = createSimulation({ clock, ruleSets, maxClients, top })
+  const order = createInOrder(simulation.take)
+  const counts = newLogCounts()
+  const progress = createProgress(await sizesOf(files), options.status)
+  try {
+    for (const file of files) {
+      const chunks = openInput(file, input, progress.read)
+      await readLog(file === '-' ? 'standard input' : file, chunks, log, counts, order.push)
+    }
+  } finally {
+    progress.done()
+  }
+  order.flush()
+  if (counts.lines === counts.unreadable) throw nothingRead(counts)
+  const source = { ...counts, reordered: order.reordered(), late: order.late() }
+  return { version: 1, source: { kind: 'log', ...source }, ...simulation.report() }
+}
+
+function nothingRead({ lines, problems }: LogCounts): SluiceError {
+  if (lines === 0) {
+    return new SluiceError('SLUICE_OPTION', 'the log is empty: there is no request to simulate.')
+  }
+  const [{ file, line, reason }] = problems
+  return new SluiceError(
+    'SLUICE_OPTION',
+    `none of ${lines} lines can be read. The first, ${file}:${line}: ${reason}. ` +
+      'Give the right --format, or name the fields.',
+  )
+}
+
+/** simulateScenario plays a made-up scenario to rule sets. */
+export function simulateScenario(
+  options: RunOptions & { readonly scenario: ScenarioOptions },
+): Report {
+  const { scenario, maxClients, top } = options
+  const clock = createVirtualClock()
+  const ruleSets = options.ruleSets(clock, maxClients)
+  const traffic = createScenario(scenario)
+  const onRefused = traffic.refused
+  const simulation = createSimulation({ clock, ruleSets, maxClients, top, onRefused })
+  for (let next = traffic.next(); next; next = traffic.next()) simulation.take(next)
+  return { version: 1, source: { kind: 'scenario', ...scenario }, ...simulation.report() }
+}

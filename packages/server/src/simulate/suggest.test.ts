@@ -1,0 +1,86 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createClients } from './clients.ts'
+import { type Request, requestOf } from './request.ts'
+import { createRuleSet, parseRuleSet } from './rule-set.ts'
+import { createSimulation } from './simulation.ts'
+import { clientsOver, createUsage, percentile, unitsOver } from './usage.ts'
+import { createVirtualClock } from './virtual-clock.ts'
+
+const START_US = Date.UTC(2026, 0, 1) * 1_000
+
+const stream = fc.array(
+  fc.record({ key: fc.constantFrom('a', 'b', 'c', 'd'), afterUs: fc.nat(3_000_000) }),
+  { minLength: 1, maxLength: 300, size: 'max' },
+)
+
+type Step = { key: string; afterUs: number }
+
+function requestsOf(steps: readonly Step[]): Request[] {
+  let timeUs = START_US
+  return steps.map(({ key, afterUs }) => {
+    timeUs += afterUs
+    return requestOf(timeUs, key) as Request
+  })
+}
+
+function played(steps: readonly Step[], rules: readonly string[]) {
+  const clock = createVirtualClock()
+  const ruleSets = rules.map((text) =>
+    createRuleSet(text, parseRuleSet(text), { clock, maxKeys: 100 }),
+  )
+  const simulation = createSimulation({ clock, ruleSets, maxClients: 100, top: 10 })
+  requestsOf(steps).forEach(simulation.take)
+  return simulation.report()
+}
+
+describe('a suggestion', () => {
+  it('counts those over a limit as the limiter refuses them, in windows of the clock', () => {
+    let over = 0
+    fc.assert(
+      fc.property(stream, fc.integer({ min: 1, max: 12 }), (steps, limit) => {
+        const usage = createUsage()
+        const clients = createClients(100)
+        for (const { key, timeUs } of requestsOf(steps)) {
+          usage.count(clients.numberOf(key), 1, timeUs)
+        }
+        const windows = usage.sum(clients.size())
+        const rules = windows.map(({ per }) => `${limit}/${per} fixed-window align clock`)
+        const refused = played(steps, rules).ruleSets
+        expect(windows.map((window) => clientsOver(window, limit))).toEqual(
+          refused.map((set) => set.refusedClients),
+        )
+        expect(windows.map((window) => unitsOver(window, limit))).toEqual(
+          refused.map((set) => set.refused),
+        )
+        over += refused.filter((set) => set.refused > 0).length
+      }),
+    )
+    // The streams are worth something only if many are refused.
+    expect(over).toBeGreaterThan(50)
+  })
+
+  it('leaves a quarter of room, and is a number that is easy to say', () => {
+    const steps = Array.from({ length: 82 }, (_, i) => ({
+      key: i % 2 ? 'a' : 'b',
+      afterUs: 800_000,
+    }))
+    const { suggestions, usage } = played(steps, [])
+    expect(usage.find(({ per }) => per === '1m')?.percentiles).toContainEqual({ share: 1, use: 37 })
+    expect(suggestions.filter(({ rule }) => rule.endsWith('/1m'))).toEqual([
+      { rule: '50/1m', share: 0.999, use: 37, clientsOver: 0, unitsOver: 0 },
+    ])
+    // The log is shorter than an hour, of which it says nothing.
+    expect(suggestions.filter(({ rule }) => rule.endsWith('/1h'))).toEqual([])
+  })
+})
+
+it.each([
+  [[], 0.5, 0],
+  [[4], 0.5, 4],
+  [[1, 2, 3, 4], 0.5, 2],
+  [[1, 2, 3, 4], 0.51, 3],
+  [[1, 2, 3, 4], 1, 4],
+])('the percentile of %j at %d is %d', (values, share, wanted) =>
+  expect(percentile(Uint32Array.from(values), share)).toBe(wanted),
+)

@@ -1,0 +1,59 @@
+import { clientsOver, percentile, unitsOver, type WindowUse } from './usage.ts'
+
+/** Suggestion is a limit taken from what clients use. */
+export interface Suggestion {
+  readonly rule: string
+  /** The share of clients it is taken from: 0.99. */
+  readonly share: number
+  /** What so many clients do not exceed in one window. */
+  readonly use: number
+  /** Clients that use more than the limit in some window of the clock. */
+  readonly clientsOver: number
+  /** What they use above it, in units. */
+  readonly unitsOver: number
+}
+
+/** Percentiles of the clients' largest use, as they are told. */
+export const SHARES = [0.5, 0.9, 0.99, 0.999, 1] as const
+
+const SUGGESTED = [0.9, 0.99, 0.999] as const
+const STEPS = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8]
+const LARGEST_LIMIT = 10_000_000
+
+/** The room that a suggestion leaves above what was seen. */
+const ROOM = 1.25
+
+/** The next number that is easy to say: 41 → 50, 51 → 60. */
+function roundUp(value: number): number {
+  for (let power = 1; ; power *= 10) {
+    for (const step of STEPS) {
+      const limit = step * power
+      if (Number.isInteger(limit) && limit >= value) return limit
+    }
+  }
+}
+
+/**
+ * suggest takes a limit from percentiles of each window: a quarter above what 90, 99 and 99.9 % of
+ * clients never exceed, rounded up. What is over a limit is counted exactly: those clients are the
+ * ones that a fixed window aligned to the clock would refuse something.
+ */
+export function suggest(windows: readonly WindowUse[], spanUs: number): Suggestion[] {
+  return windows.flatMap((window, i) => {
+    // A window longer than the log says nothing; the shortest always counts.
+    if (i > 0 && window.perUs > spanUs) return []
+    const limits = new Map<number, number>()
+    for (const share of SUGGESTED) {
+      const limit = Math.min(LARGEST_LIMIT, roundUp(percentile(window.largest, share) * ROOM))
+      // The largest share that it is enough for.
+      limits.set(limit, share)
+    }
+    return [...limits].map(([limit, share]) => ({
+      rule: `${limit}/${window.per}`,
+      share,
+      use: percentile(window.largest, share),
+      clientsOver: clientsOver(window, limit),
+      unitsOver: unitsOver(window, limit),
+    }))
+  })
+}

@@ -1,0 +1,168 @@
+import { notesOf } from './notes.ts'
+import type { Report, RuleSetReport } from './report.ts'
+import { clockTime, count, part, percent, plain, shareName, span } from './shown.ts'
+import { sparkline, textTable } from './text-table.ts'
+
+/** textReport is a report for a terminal. */
+export function textReport(report: Report): string {
+  const lines = [
+    ...trafficLines(report),
+    ...comparisonLines(report),
+    ...report.ruleSets.flatMap((set) => ruleSetLines(set, report)),
+    '',
+    ...usageLines(report),
+    '',
+    ...suggestionLines(report),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function trafficLines({ source, traffic }: Report): string[] {
+  const { requests, units, clients, timeline } = traffic
+  const lines: string[] = []
+  if (source.kind === 'scenario') {
+    const { scenario, ratePerSecond, forMs, seed } = source
+    const what = `${count(source.clients)} clients, ${ratePerSecond}/s for ${span(forMs)}`
+    lines.push(`Scenario ${scenario}: ${what}, seed ${seed}`)
+  } else {
+    lines.push(...source.formats.map((format) => plain(format, 200)))
+  }
+  const inUnits = units === requests ? '' : `, ${count(units)} units`
+  lines.push(`${count(requests)} requests${inUnits} by ${count(clients)} clients`)
+  const [from, to] = [clockTime(traffic.startTime), clockTime(traffic.endTime)]
+  lines.push(`${from} to ${to} UTC, ${span(traffic.spanMs)}`)
+  if (source.kind === 'log') {
+    const { unreadable, problems, reordered, late } = source
+    if (unreadable > 0) lines.push(`${part(unreadable, source.lines)} lines could not be read:`)
+    for (const { file, line, reason } of problems) {
+      lines.push(`  ${plain(file, 200)}:${line}  ${plain(reason, 200)}`)
+    }
+    if (unreadable > problems.length && problems.length > 0) lines.push('  …')
+    if (reordered > 0) lines.push(`${count(reordered)} lines were put in order`)
+    if (late > 0) {
+      lines.push(
+        `${part(late, requests)} lines came too late to be put in order, and count at the time`,
+      )
+      lines.push('  that the clock had reached: sort the log if these are many')
+    }
+  }
+  if (traffic.untracked > 0) {
+    lines.push(`${count(traffic.untracked)} requests are of clients beyond --max-clients: decided,`)
+    lines.push('  but left out of all that is told by client')
+  }
+  lines.push(
+    `requests, ${span(timeline.binMs)} a bar, at most ${count(Math.max(...timeline.requests))}`,
+  )
+  lines.push(`  ${sparkline(timeline.requests)}`)
+  return lines
+}
+
+function usageLines({ usage, traffic }: Report): string[] {
+  const heads = usage[0].percentiles.map(({ share }) => ({ head: shareName(share), right: true }))
+  return [
+    `The most ${traffic.units === traffic.requests ? 'requests' : 'units'} of a client in one window of the clock`,
+    ...textTable(
+      [{ head: 'window' }, ...heads],
+      usage.map(({ per, percentiles }) => [per, ...percentiles.map(({ use }) => count(use))]),
+    ),
+  ]
+}
+
+function suggestionLines({ suggestions, traffic }: Report): string[] {
+  return [
+    'Suggested limits: a quarter above what most clients use, rounded up. What is over is counted in',
+    'windows of the clock; --rule tells what any rule would have done.',
+    ...textTable(
+      [
+        { head: 'rule' },
+        { head: 'taken from' },
+        { head: 'clients over', right: true },
+        { head: 'units over', right: true },
+      ],
+      suggestions.map(({ rule, share, use, clientsOver, unitsOver }) => [
+        rule,
+        `${percent(share)} of clients: at most ${count(use)}`,
+        part(clientsOver, traffic.clients),
+        part(unitsOver, traffic.units),
+      ]),
+    ),
+  ]
+}
+
+function comparisonLines({ ruleSets }: Report): string[] {
+  if (ruleSets.length === 0) return []
+  return [
+    '',
+    'What each rule set would have done',
+    ...textTable(
+      [
+        { head: 'rule set' },
+        { head: 'requests', right: true },
+        { head: 'refused', right: true },
+        { head: 'clients refused', right: true },
+      ],
+      ruleSets.map((set) => [
+        plain(set.name),
+        count(set.requests),
+        part(set.refused, set.requests),
+        part(set.refusedClients, set.clients),
+      ]),
+    ),
+  ]
+}
+
+function ruleSetLines(set: RuleSetReport, { traffic }: Report): string[] {
+  const { refused, byRule, byTier, top, timeline, change } = set
+  const lines = ['', plain(set.name)]
+  if (refused > 0) {
+    const most = count(Math.max(...timeline))
+    lines.push(`  refusals, ${span(traffic.timeline.binMs)} a bar, at most ${most}`)
+    lines.push(`  ${sparkline(timeline)}`)
+  }
+  lines.push(...notesOf(set).map((note) => `  ${note}`))
+  if (change) {
+    lines.push(
+      `  compared with what happened: ${count(change.newlyRefused)} newly refused, ` +
+        `${count(change.newlyAllowed)} newly allowed,`,
+      `    ${count(change.stillRefused)} refused as before, ${count(change.stillAllowed)} allowed as before` +
+        (change.unknown > 0 ? `, ${count(change.unknown)} unknown` : ''),
+    )
+  }
+  if (byRule.length > 1) {
+    const rows = byRule.map(({ rule, refused: by }) => [rule, part(by, refused)])
+    lines.push(...textTable([{ head: 'refused by rule' }, { head: 'requests', right: true }], rows))
+  }
+  if (byTier.length > 0) lines.push(...tierLines(set))
+  if (top.length > 0) {
+    lines.push(
+      ...textTable(
+        [{ head: 'refused most' }, { head: 'refused', right: true }, { head: 'of', right: true }],
+        top.map(({ key, refused: times, requests }) => [
+          plain(key),
+          part(times, requests),
+          count(requests),
+        ]),
+      ),
+    )
+  }
+  return lines
+}
+
+function tierLines({ byTier }: RuleSetReport): string[] {
+  return textTable(
+    [
+      { head: 'tier' },
+      { head: 'requests', right: true },
+      { head: 'refused', right: true },
+      { head: 'clients', right: true },
+      { head: 'clients refused', right: true },
+    ],
+    byTier.map(({ tier, requests, refused, clients, refusedClients }) => [
+      plain(tier),
+      count(requests),
+      part(refused, requests),
+      count(clients),
+      part(refusedClients, clients),
+    ]),
+  )
+}

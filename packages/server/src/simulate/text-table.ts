@@ -1,0 +1,33 @@
+/** Column of a table: its heading, and whether it holds numbers, which stand on the right. */
+export interface TableColumn {
+  readonly head: string
+  readonly right?: boolean
+}
+
+/** textTable lines up rows under headings, two spaces apart and two spaces in. */
+export function textTable(
+  columns: readonly TableColumn[],
+  rows: readonly (readonly string[])[],
+): string[] {
+  const widths = columns.map(({ head }, i) =>
+    Math.max(head.length, ...rows.map((row) => row[i].length)),
+  )
+  const line = (cells: readonly string[]) =>
+    `  ${cells
+      .map((cell, i) => (columns[i].right ? cell.padStart(widths[i]) : cell.padEnd(widths[i])))
+      .join('  ')}`.trimEnd()
+  return [line(columns.map(({ head }) => head)), ...rows.map(line)]
+}
+
+const LEVELS = '▁▂▃▄▅▆▇█'
+
+/** sparkline draws counts as a row of bars; what is above 0 is never as low as 0. */
+export function sparkline(counts: readonly number[]): string {
+  const most = Math.max(...counts, 1)
+  return counts
+    .map((count) => {
+      if (count === 0) return ' '
+      return LEVELS[Math.ceil((count / most) * LEVELS.length) - 1]
+    })
+    .join('')
+}

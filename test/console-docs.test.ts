@@ -1,0 +1,52 @@
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { afterAll, describe, expect, it } from 'vitest'
+
+const root = resolve(import.meta.dirname, '..')
+const cli = join(root, 'packages/server/src/cli.ts')
+const tsx = join(root, 'node_modules/tsx/dist/esm/index.mjs')
+const documents = ['docs/simulate.md', 'docs/choosing-a-limit.md']
+
+interface Step {
+  readonly command: string
+  readonly shown: string
+}
+
+/** The commands of a document's `console` blocks, each with what it is shown to print. */
+function stepsOf(markdown: string): Step[] {
+  return [...markdown.matchAll(/^```console\n(.*?)^```$/gms)].flatMap(([, block]) =>
+    block
+      .split(/^\$ /m)
+      .slice(1)
+      .map((text) => {
+        // A here-document goes on to its end.
+        const marker = /<<'(\w+)'\n/.exec(text)?.[1]
+        const end = text.indexOf(marker ? `\n${marker}\n` : '\n')
+        const length = end + (marker ? marker.length + 2 : 1)
+        return { command: text.slice(0, length), shown: text.slice(length) }
+      }),
+  )
+}
+
+describe.each(documents)('%s', (file) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-docs-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
+  const steps = stepsOf(readFileSync(join(root, file), 'utf8'))
+
+  it('shows commands', () => expect(steps.length).toBeGreaterThan(0))
+
+  // In order: a command may read what one before it has written.
+  it.each(steps)('prints what is shown: $command', ({ command, shown }) => {
+    const sluice = `"${process.execPath}" --import "${tsx}" --conditions=sluice-source "${cli}"`
+    const script = command.replaceAll('npx sluice', sluice)
+    const { stdout, stderr, status } = spawnSync('sh', ['-c', script], {
+      cwd: folder,
+      encoding: 'utf8',
+    })
+    expect({ stderr, status }).toEqual({ stderr: '', status: 0 })
+    // Editors take away the spaces at the end of a line.
+    expect(stdout.replace(/ +$/gm, '')).toBe(shown)
+  })
+})
