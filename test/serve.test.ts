@@ -220,7 +220,7 @@ describe('sluice serve --workers', () => {
       const config = `tiers: { free: 10/1h }\nstore: redis://127.0.0.1:${redis.port}\nupstreams: { demo: echo }\n`
       const { child, run, gateway } = await serve(config, '--workers', '2')
       const pids = () => [
-        ...new Set([...run.said.matchAll(/"pid":(\d+)[^\n]*Server listening/g)].map(([, p]) => +p)),
+        ...new Set([...run.said.matchAll(/"pid":(\d+)[^\n]*"listening"/g)].map(([, p]) => +p)),
       ]
       await expect.poll(pids).toHaveLength(2)
       process.kill(pids()[0], 'SIGKILL')

@@ -49,7 +49,11 @@ async function run({ workloads: chosen, repetitions, quick, doc }) {
     const sluice = fileURLToPath(new URL('../packages/server/bin/sluice.js', bench))
     const said = /gateway +(\S+)\nAPI +(\S+)/
     const words = [sluice, 'serve', '--config', file, '--log-level', 'silent']
-    const [gateway, api] = (await start(children, said, words)).split(' ')
+    // Each section has a process of its own on both sides.
+    const serve = async () => (await start(children, said, words)).split(' ')
+    const [gateway] = await serve()
+    const [, api] = await serve()
+    const [, batchApi] = await serve()
 
     const one = JSON.stringify({ key: 'alice' })
     const checks = Array.from({ length: BATCH }, (_, i) => ({ key: `user-${i}` }))
@@ -65,8 +69,8 @@ async function run({ workloads: chosen, repetitions, quick, doc }) {
         ['sluice', `${api}/v1/check`, one],
       ],
       batch: [
-        ['bare', `${api}/v1/check`, one],
-        ['sluice', `${api}/v1/check`, many],
+        ['bare', `${batchApi}/v1/check`, one],
+        ['sluice', `${batchApi}/v1/check`, many],
       ],
     }
     for (const section of chosen) {

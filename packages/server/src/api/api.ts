@@ -1,10 +1,4 @@
-import fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  LogController,
-} from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { type Decision, SluiceError } from 'sluice'
 import type { Limits } from '../limits.ts'
@@ -37,7 +31,7 @@ export interface ApiDecision {
   readonly key: string
   readonly cost: number
   readonly decision: Decision
-  readonly seconds?: number
+  readonly seconds: number | undefined
 }
 
 /** Guard makes a hook that lets only those through who may. */
@@ -49,10 +43,6 @@ export type Guard = (
 export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
   const { logger, current } = options
   const app = fastify({
-    loggerInstance: logger as FastifyBaseLogger,
-    logController: new LogController({ disableRequestLogging: true }),
-    // Requests are not logged: they need no logger of their own.
-    childLoggerFactory: (logger) => logger,
     bodyLimit: 1_048_576,
     requestTimeout: 10_000,
     forceCloseConnections: 'idle',

@@ -3,6 +3,7 @@ import { type Decision, SluiceError } from 'sluice'
 import { z } from 'zod'
 import { type AnyLimiter, type Limits, OWN } from '../limits.ts'
 import type { ApiOptions, Guard } from './api.ts'
+import { decisionText } from './decision-text.ts'
 
 const MOST_CHECKS = 1_000
 
@@ -35,7 +36,7 @@ export function addCheck(app: FastifyInstance, guard: Guard, options: ApiOptions
     const answer = (decision: Decision) => {
       const seconds = (performance.now() - startMs) / 1_000
       options.onDecision({ route, key, cost, decision, seconds })
-      return reply.type('application/json').send(JSON.stringify(decision))
+      return reply.type('application/json').send(decisionText(decision))
     }
     const decision = limiterOf(limits, asked).check(key, cost, callOf(asked))
     return decision instanceof Promise ? decision.then(answer) : answer(decision)
@@ -60,7 +61,7 @@ async function decideAll(limits: Limits, checks: readonly Check[], { onDecision 
     const decisions = await limiter.checkMany(requests)
     for (const [j, i] of places.entries()) {
       const { route = '', key, cost = 1 } = checks[i]
-      onDecision({ route, key, cost, decision: decisions[j] })
+      onDecision({ route, key, cost, decision: decisions[j], seconds: undefined })
       answers[i] = decisions[j]
     }
   }

@@ -8,6 +8,7 @@ import type { LiveAbout } from '../dashboard/live-event.ts'
 import { createLiveFeed, type LiveAsked, type LiveTold } from '../dashboard/live-feed.ts'
 import { createLiveHub } from '../dashboard/live-hub.ts'
 import { addLive } from '../dashboard/live-route.ts'
+import type { Decided } from '../decided.ts'
 import { proxyList } from '../gateway/forwarding.ts'
 import { createGateway, startedMs } from '../gateway/gateway.ts'
 import { createRoutes, type RouteEvents } from '../gateway/routes.ts'
@@ -56,13 +57,6 @@ interface State {
   isProxy(address: string): boolean
 }
 
-/** Noted is a decision of the gateway or the API. */
-interface Noted extends ApiDecision {
-  readonly shadowed?: boolean
-  /** How long the gateway took, from the request on. */
-  readonly gatewaySeconds?: number
-}
-
 /** startApp starts the gateway and the API. */
 export async function startApp(options: AppOptions): Promise<App> {
   const { version, logger, peers = alone() } = options
@@ -95,23 +89,24 @@ export async function startApp(options: AppOptions): Promise<App> {
     },
   }
 
-  function note(noted: Noted): void {
-    const { route, key, cost, decision, seconds, shadowed = false } = noted
-    const tier = state.limits.policy.tierOf(key) ?? ''
-    decisions?.note({ key, route, tier, cost, decision, shadowed })
-    metrics.decided({ route, tier, decision, shadowed, ...(seconds ? { seconds } : {}) })
-    live.decided({ ...noted, tier, shadowed, seconds: seconds ?? noted.gatewaySeconds })
+  function note(told: ApiDecision, shadowed: boolean): void {
+    const { route, key, cost, decision, seconds } = told
+    const tier = state.limits.policy.tierOf(key)
+    const decided: Decided = { route, tier, key, cost, decision, shadowed, seconds }
+    decisions?.note(decided)
+    metrics.decided(decided)
+    live.decided(decided)
     if (decision.allowed) return
     topKeys.count(key, 1, { route, tier, rule: decision.rule })
-    refusals.note({ route, tier, key, rule: decision.rule, source: decision.source, shadowed })
+    refusals.note(decided)
   }
 
   const routeEvents: RouteEvents = {
     onDecision({ route, report }) {
       const { key, cost, decision, shadowed } = report
       const sinceMs = startedMs(report.request)
-      const gatewaySeconds = sinceMs && (performance.now() - sinceMs) / 1_000
-      note({ route, key, cost, decision, shadowed, gatewaySeconds })
+      const seconds = sinceMs && (performance.now() - sinceMs) / 1_000
+      note({ route, key, cost, decision, seconds }, shadowed)
     },
     onError: (error) => logger.error(error),
   }
@@ -208,7 +203,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     async reload() {
       await peers.gather('reload')
     },
-    onDecision: note,
+    onDecision: (told) => note(told, false),
     add(app, guard) {
       addForwardAuth(app, guard, (asked) => state.auth.find(asked))
       addAssets(app)
@@ -221,9 +216,13 @@ export async function startApp(options: AppOptions): Promise<App> {
     },
   })
 
+  const gatewayUrl = await listen(gateway, options.settings.listen)
+  const apiUrl = await listen(api, options.settings.api)
+  logger.info({ gateway: gatewayUrl, api: apiUrl }, 'listening')
+
   return {
-    gatewayUrl: await listen(gateway, options.settings.listen),
-    apiUrl: await listen(api, options.settings.api),
+    gatewayUrl,
+    apiUrl,
     reload,
     async close() {
       isClosing = true

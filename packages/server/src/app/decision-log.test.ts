@@ -18,7 +18,10 @@ const limiter = createLimiter(parseRule('2/1h'))
 const logger = pino({ level: 'silent' })
 const decided = (key: string, shadowed = false) => {
   const decision = limiter.check(key)
-  return { key, route: '/search', tier: 'free', cost: 1, decision, shadowed }
+  return {
+    ...{ key, route: '/search', tier: 'free', cost: 1 },
+    ...{ decision, shadowed, seconds: undefined },
+  }
 }
 
 describe('openDecisionLog', () => {

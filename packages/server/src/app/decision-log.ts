@@ -2,22 +2,12 @@ import { basename, dirname } from 'node:path'
 import { finished } from 'node:stream/promises'
 import type { Logger } from 'pino'
 import { createStream, type RotatingFileStream } from 'rotating-file-stream'
-import type { Decision } from 'sluice'
+import { type Decided, outcomeOf } from '../decided.ts'
 import type { DecisionLogSettings } from '../settings.ts'
-
-/** Logged is a decision that is written down. */
-export interface Logged {
-  readonly key: string
-  readonly route: string
-  readonly tier: string
-  readonly cost: number
-  readonly decision: Decision
-  readonly shadowed: boolean
-}
 
 /** DecisionLog writes every decision down, a line of JSON each. */
 export interface DecisionLog {
-  note(logged: Logged): void
+  note(decided: Decided): void
   /** Writes what is left. */
   close(): Promise<void>
 }
@@ -80,8 +70,8 @@ export function openDecisionLog(
   }
 
   return {
-    note(logged) {
-      batch += lineOf(logged)
+    note(decided) {
+      batch += lineOf(decided)
       lines += 1
       if (batch.length >= BATCH_CHARACTERS) flush()
       else timer ??= setTimeout(flush, FLUSH_MS).unref()
@@ -96,9 +86,10 @@ export function openDecisionLog(
   }
 }
 
-function lineOf({ key, route, tier, cost, decision, shadowed }: Logged): string {
-  const { allowed, rule, remaining, retryAfterMs, source } = decision
-  const outcome = allowed ? 'allowed' : shadowed ? 'shadowed' : 'refused'
+function lineOf(decided: Decided): string {
+  const { key, route, tier, cost, decision } = decided
+  const { rule, remaining, retryAfterMs, source } = decision
+  const outcome = outcomeOf(decided)
   const time = new Date().toISOString()
   const line = { time, key, route, tier, cost, outcome, rule, remaining, retryAfterMs, source }
   return `${JSON.stringify(line)}\n`

@@ -1,18 +1,9 @@
 import type { Logger } from 'pino'
-
-/** Refused is a refusal that is worth a line. */
-export interface Refused {
-  readonly route: string
-  readonly tier: string
-  readonly key: string
-  readonly rule: string
-  readonly source: string
-  readonly shadowed: boolean
-}
+import type { Decided } from '../decided.ts'
 
 /** RefusalLog writes refusals down, but never so many that the log is the problem. */
 export interface RefusalLog {
-  note(refused: Refused): void
+  note(refused: Decided): void
 }
 
 const WINDOW_MS = 1_000
@@ -40,9 +31,12 @@ export function createRefusalLog(
         return
       }
       lines += 1
-      const told = leftOut > 0 ? { ...refused, leftOut } : refused
+      const { route, tier, key, decision, shadowed } = refused
+      const { rule, source } = decision
+      const more = leftOut > 0 ? { leftOut } : {}
       leftOut = 0
-      logger.info(told, refused.shadowed ? 'would be refused' : 'refused')
+      const message = shadowed ? 'would be refused' : 'refused'
+      logger.info({ route, tier, key, rule, source, ...more }, message)
     },
   }
 }

@@ -1,22 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import type { Decision } from 'sluice'
+import { type Decided, type Outcome, outcomeOf } from '../decided.ts'
 import { createTopKeys } from '../metrics/top-keys.ts'
 import { createLatency } from './latency.ts'
 import type { LiveAway, LiveDecision, LiveKey, LiveSecond, LiveTop } from './live-event.ts'
 import { createRecentRefusals } from './recent-refusals.ts'
-import { createTally, type Outcome } from './tally.ts'
-
-/** LiveDecided is a decision of the service. */
-export interface LiveDecided {
-  readonly route: string
-  readonly tier: string
-  readonly key: string
-  readonly cost: number
-  readonly decision: Decision
-  readonly shadowed: boolean
-  /** How long it took to decide; undefined when nobody measured it. */
-  readonly seconds: number | undefined
-}
+import { createTally } from './tally.ts'
 
 /** LiveAsked is what somebody knows already, and wants to know besides. */
 export interface LiveAsked {
@@ -51,7 +39,7 @@ interface KeyDecisions {
 
 /** LiveFeed gathers what this process does, and remembers the last five minutes. */
 export interface LiveFeed {
-  decided(told: LiveDecided): void
+  decided(told: Decided): void
   /** Says that the store is away, and why, or that it is back. */
   degraded(reason: string | undefined): void
   tell(asked: LiveAsked): LiveTold
@@ -123,8 +111,8 @@ export function createLiveFeed({ limited, nowMs = Date.now }: LiveFeedOptions): 
   const timer = setInterval(tick, 1_000).unref()
   return {
     decided(told) {
-      const { route, tier, key, decision, shadowed, seconds } = told
-      const outcome = decision.allowed ? 'allowed' : shadowed ? 'shadowed' : 'refused'
+      const { route, tier, key, decision, seconds } = told
+      const outcome = outcomeOf(told)
       tally.count(route, tier, decision.rule, outcome)
       if (seconds !== undefined) latency.add(seconds)
       if (STORELESS.has(decision.source)) storeless += 1
@@ -174,7 +162,7 @@ export function createLiveFeed({ limited, nowMs = Date.now }: LiveFeedOptions): 
 
 /** The deciding rule's own figures: those of the decision are of all rules. */
 function shownOf(
-  { route, tier, cost, decision }: LiveDecided,
+  { route, tier, cost, decision }: Decided,
   outcome: Outcome,
   atMs: number,
 ): LiveDecision {

@@ -1,4 +1,5 @@
-import { OTHER } from '../metrics/label-cap.ts'
+import type { Outcome } from '../decided.ts'
+import { OTHER } from '../metrics/quick-metrics.ts'
 import type { LiveCount } from './live-event.ts'
 
 /** Tally counts decisions by route, tier and rule until it is read. */
@@ -8,7 +9,6 @@ export interface Tally {
   take(): LiveCount[]
 }
 
-export type Outcome = 'allowed' | 'refused' | 'shadowed'
 type Writable = { -readonly [Name in keyof LiveCount]: LiveCount[Name] }
 
 /**

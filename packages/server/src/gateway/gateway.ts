@@ -1,13 +1,7 @@
 import { type IncomingHttpHeaders, type IncomingMessage, METHODS } from 'node:http'
 import { pipeline, type Readable, Transform } from 'node:stream'
 import replyFrom from '@fastify/reply-from'
-import fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  LogController,
-} from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { PROBLEM_TYPE, type Problem, problem, problemText } from '../problem.ts'
 import type { Settings, UpstreamSettings } from '../settings.ts'
@@ -45,10 +39,6 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   const { settings, current, logger, onProxied } = options
   const { bodyBytes, headerBytes, requestTimeoutMs, connections } = settings.limits
   const app = fastify({
-    loggerInstance: logger as FastifyBaseLogger,
-    logController: new LogController({ disableRequestLogging: true }),
-    // Requests are not logged: they need no logger of their own.
-    childLoggerFactory: (logger) => logger,
     bodyLimit: bodyBytes,
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: 'idle',

@@ -45,7 +45,8 @@ export function createRoutes(
     }
     const limit = rateLimit({
       limiter: limits.routes.get(route.name) ?? limits.tiers,
-      key: routeKey(route, { addressOf, tokens }),
+      // The address is what counts without a key, and quicker than to ask for it.
+      ...(isAddress(route) ? {} : { key: routeKey(route, { addressOf, tokens }) }),
       cost: route.cost,
       shadow: route.shadow,
       trustProxy,
@@ -62,4 +63,8 @@ export function createRoutes(
     return { settings: route, limit }
   })
   return { routes, find: createRouter(routes) }
+}
+
+function isAddress({ key }: RouteSettings): boolean {
+  return key.length === 1 && key[0].from === 'address'
 }

@@ -16,7 +16,10 @@ const allowed: Decision = {
   source: 'store',
 }
 const refused: Decision = { ...allowed, allowed: false, remaining: 0, retryAfterMs: 50 }
-const free = { route: 'search', tier: 'free', shadowed: false }
+const free = {
+  ...{ route: 'search', tier: 'free', key: 'alice', cost: 1 },
+  ...{ shadowed: false, seconds: undefined },
+}
 
 /** Every sample of a scrape: the name with its labels as they are written → the value. */
 async function samples(metrics: Metrics): Promise<Map<string, number>> {

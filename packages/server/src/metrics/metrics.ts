@@ -1,25 +1,8 @@
-import {
-  AggregatorRegistry,
-  Counter,
-  collectDefaultMetrics,
-  Gauge,
-  Histogram,
-  Registry,
-} from 'prom-client'
-import type { Decision, Source } from 'sluice'
-import { createLabelCap, OTHER } from './label-cap.ts'
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client'
+import type { Source } from 'sluice'
+import { type Decided, outcomeOf } from '../decided.ts'
+import { addCounter, addHistogram, OTHER } from './quick-metrics.ts'
 import { createStatsReader, type Stats } from './stats-reader.ts'
-
-/** Decided is one decision of a route. */
-export interface Decided {
-  readonly route: string
-  readonly tier: string
-  readonly decision: Decision
-  /** The route refuses nobody: a refusal counts as `shadowed`. */
-  readonly shadowed: boolean
-  /** How long it took to decide; undefined when nobody measured it. */
-  readonly seconds?: number
-}
 
 /** Proxied is one answer of an upstream, or the status that stands for its failure. */
 export interface Proxied {
@@ -31,7 +14,7 @@ export interface Proxied {
 
 /** Metrics counts what the service does, for Prometheus. No label ever carries a client's key. */
 export interface Metrics {
-  decided(event: Decided): void
+  decided(decided: Decided): void
   proxied(event: Proxied): void
   /** Says whether the store is away. Call it as often as you like: only changes are counted. */
   degraded(isDegraded: boolean): void
@@ -49,8 +32,6 @@ export interface Metrics {
 
 /** Figures are what prom-client makes of a registry. */
 export type Figures = object[]
-
-const MOST_COMBINATIONS = 10_000
 
 const DECISION_BUCKETS = [
   ...[0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5],
@@ -77,31 +58,29 @@ export function createMetrics({ version }: { version: string }): Metrics {
     registers,
   }).set({ version }, 1)
 
-  const decisions = new Counter({
+  const countDecision = addCounter(registry, {
     name: 'sluice_decisions_total',
     help: 'Decisions by route, tier, deciding rule, outcome and source.',
-    labelNames: ['route', 'tier', 'rule', 'outcome', 'source'],
-    registers,
+    labels: ['route', 'tier', 'rule', 'outcome', 'source'],
+    open: 3,
   })
-  const decisionSeconds = new Histogram({
+  const observeDecision = addHistogram(registry, {
     name: 'sluice_decision_seconds',
     help: 'Time to decide, by source.',
-    labelNames: ['source'],
+    label: 'source',
     buckets: DECISION_BUCKETS,
-    registers,
   })
-  const responses = new Counter({
+  const countResponse = addCounter(registry, {
     name: 'sluice_upstream_responses_total',
     help: 'Responses of upstreams by route, upstream and class of status.',
-    labelNames: ['route', 'upstream', 'status_class'],
-    registers,
+    labels: ['route', 'upstream', 'status_class'],
+    open: 2,
   })
-  const upstreamSeconds = new Histogram({
+  const observeUpstream = addHistogram(registry, {
     name: 'sluice_upstream_seconds',
     help: 'Time an upstream took to respond.',
-    labelNames: ['upstream'],
+    label: 'upstream',
     buckets: UPSTREAM_BUCKETS,
-    registers,
   })
   const storeDegraded = new Gauge({
     name: 'sluice_store_degraded',
@@ -138,27 +117,19 @@ export function createMetrics({ version }: { version: string }): Metrics {
   for (const source of DEGRADED_SOURCES) degradedDecisions.inc({ source }, 0)
   for (const result of ['ok', 'failed']) reloads.inc({ result }, 0)
 
-  const fitsDecisions = createLabelCap(MOST_COMBINATIONS)
-  const fitsResponses = createLabelCap(MOST_COMBINATIONS)
   let isAway = false
 
   return {
-    decided({ route, tier, decision, shadowed, seconds }) {
-      const { allowed, rule, source } = decision
-      const outcome = allowed ? 'allowed' : shadowed ? 'shadowed' : 'refused'
-      const labels = fitsDecisions(route, tier, rule)
-        ? { route, tier, rule, outcome, source }
-        : { route: OTHER, tier: OTHER, rule: OTHER, outcome, source }
-      decisions.inc(labels)
+    decided(decided) {
+      const { route, tier, decision, seconds } = decided
+      const { rule, source } = decision
+      countDecision([route, tier, rule, outcomeOf(decided), source])
+      if (seconds !== undefined) observeDecision(source, seconds)
       if (DEGRADED_SOURCES.has(source)) degradedDecisions.inc({ source })
-      if (seconds !== undefined) decisionSeconds.observe({ source }, seconds)
     },
     proxied({ route, upstream, status, seconds }) {
-      const fits = fitsResponses(route, upstream, '')
-      const name = fits ? upstream : OTHER
-      const status_class = classOf(status)
-      responses.inc({ route: fits ? route : OTHER, upstream: name, status_class })
-      upstreamSeconds.observe({ upstream: name }, seconds)
+      countResponse([route, upstream, classOf(status)])
+      observeUpstream(upstream, seconds)
     },
     degraded(isDegraded) {
       if (isDegraded && !isAway) storeDegradedTotal.inc()

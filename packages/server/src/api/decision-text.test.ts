@@ -1,0 +1,45 @@
+import fc from 'fast-check'
+import { createLimiter, type Decision, parseRule } from 'sluice'
+import { describe, expect, it } from 'vitest'
+import { decisionText } from './decision-text.ts'
+
+const units = fc.oneof(fc.nat(10_000_000), fc.constant(Number.POSITIVE_INFINITY))
+const ms = fc.oneof(
+  fc.nat(),
+  fc.double({ min: 0, max: 1e13, noNaN: true, noDefaultInfinity: true }),
+)
+const figures = {
+  capacity: units,
+  remaining: units,
+  retryAfterMs: ms,
+  resetAfterMs: ms,
+  delayMs: ms,
+}
+const rule = fc.string({ unit: 'binary', maxLength: 5 })
+
+describe('decisionText', () => {
+  it('is what JSON.stringify makes of a decision', () => {
+    const decisions = fc.record({
+      allowed: fc.boolean(),
+      ...figures,
+      rule,
+      rules: fc.array(fc.record({ rule, ...figures }, { noNullPrototype: true }), { maxLength: 3 }),
+      source: fc.constantFrom('store', 'local', 'blocked'),
+    }) as unknown as fc.Arbitrary<Decision>
+    fc.assert(
+      fc.property(decisions, (decision) => {
+        expect(decisionText(decision)).toBe(JSON.stringify(decision))
+      }),
+    )
+  })
+
+  it('has all that real decisions have, in the same order', () => {
+    const limiter = createLimiter([parseRule('1/1s'), parseRule('7/1h fixed-window')])
+    for (let i = 0; i < 3; i += 1) {
+      const decision = limiter.check('a')
+      expect(decisionText(decision)).toBe(JSON.stringify(decision))
+    }
+    const free = createLimiter(parseRule('unlimited')).check('a')
+    expect(decisionText(free)).toBe(JSON.stringify(free))
+  })
+})
