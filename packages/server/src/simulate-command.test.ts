@@ -334,3 +334,13 @@ it('explains itself with --help', async () => {
   expect(output).toMatch(/^Usage: sluice simulate/)
   for (const line of output.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
 })
+
+it('knows clients of IPv6 by their network, as the gateway does', async () => {
+  const log = ['2001:db8::1', '2001:db8::2', '2001:db8:0:1::1', '::ffff:192.0.2.1', '192.0.2.1']
+  const { traffic, ruleSets } = await report(
+    ['--rule', '1/1m'],
+    log.map((address) => combined(0, address)).join('\n'),
+  )
+  expect(traffic).toMatchObject({ requests: 5, clients: 3 })
+  expect(ruleSets[0]).toMatchObject({ allowed: 3, refused: 2 })
+})

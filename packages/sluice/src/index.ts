@@ -16,7 +16,7 @@ export {
 } from './decision.ts'
 export type { Duration } from './duration.ts'
 export { type ErrorCode, errorCodes, SluiceError } from './errors.ts'
-export { apiKey, type Claims, jwtSubject, type KeyOf } from './http/identity.ts'
+export { addressKey, apiKey, type Claims, jwtSubject, type KeyOf } from './http/identity.ts'
 export { compositeKey } from './key.ts'
 export { createLimiter } from './limiter.ts'
 export { type ThrottleOptions, throttled } from './outbound.ts'

@@ -1,6 +1,7 @@
 import { SluiceError } from 'sluice'
+import type { Outcome } from '../decided.ts'
 import { createTimeReader } from './read-time.ts'
-import { type Outcome, type Request, requestOf } from './request.ts'
+import { type Request, requestOf } from './request.ts'
 
 /** FieldNames are the fields that the user named; what is missing is looked for. */
 export interface FieldNames {

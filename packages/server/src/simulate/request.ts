@@ -1,5 +1,5 @@
-/** Outcome is what became of a request when it happened; a shadowed one was let through. */
-export type Outcome = 'allowed' | 'refused' | 'shadowed'
+import { addressKey } from 'sluice'
+import type { Outcome } from '../decided.ts'
 
 /** Request is one line of a log, or one of a scenario: who came when, and for how much. */
 export interface Request {
@@ -42,5 +42,7 @@ export function requestOf(
   if (!Number.isInteger(cost) || cost < 0 || cost > LARGEST_COST) {
     return 'the cost is no whole number from 0 to 10,000,000'
   }
-  return { timeUs, key, cost, tier, route, outcome, only: -1 }
+  // The gateway knows clients of IPv6 by their network, too.
+  const client = key.includes(':') ? (addressKey(key) ?? key) : key
+  return { timeUs, key: client, cost, tier, route, outcome, only: -1 }
 }

@@ -1,6 +1,6 @@
 import { createContext, runInContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
-import { apiKey, hashLater, jwtSubject } from './identity.ts'
+import { addressKey, apiKey, hashLater, jwtSubject } from './identity.ts'
 
 describe('apiKey', () => {
   const keyOf = apiKey((secret: string | undefined) => secret)
@@ -50,4 +50,20 @@ describe('jwtSubject', () => {
     'leaves %j to the address',
     (claims) => expect(keyOf(claims)).toBeUndefined(),
   )
+})
+
+describe('addressKey', () => {
+  it.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['2001:db8:0:7::1', '2001:db8:0:7:0:0:0:0/64'],
+    ['2001:DB8:0:7:ffff::2', '2001:db8:0:7:0:0:0:0/64'],
+    ['x-user:alice', undefined],
+    ['2001:db8:0:7:0:0:0:0/64', undefined],
+  ])('of %j is %j', (text, key) => expect(addressKey(text)).toBe(key))
+
+  it('can be of a smaller or larger network', () => {
+    expect(addressKey('2001:db8:0:7::1', 48)).toBe('2001:db8:0:0:0:0:0:0/48')
+    expect(addressKey('2001:db8:0:7::1', 128)).toBe('2001:db8:0:7:0:0:0:1')
+  })
 })

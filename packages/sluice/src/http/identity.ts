@@ -1,5 +1,6 @@
 import { compositeKey } from '../key.ts'
 import { after, type Later } from '../later.ts'
+import { addressText, parseAddress } from './address.ts'
 
 /** KeyOf is the `key` option of `rateLimit`: who is asking, or undefined for the client's address. */
 export type KeyOf<Request> = (request: Request) => Later<string | undefined>
@@ -20,6 +21,16 @@ export function apiKey<Request>(
     return after(hashOf(secret), (hash) => `key:${hash}`)
   }
   return (request) => after(secretOf(request), keyOf)
+}
+
+/**
+ * addressKey is the key that `rateLimit` has for an address that you know from elsewhere:
+ * `'192.0.2.1'`, and for IPv6 the network of its first `ipv6Bits` bits (64), such as
+ * `'2001:db8:0:7:0:0:0:0/64'`. Undefined for a text that is no address.
+ */
+export function addressKey(text: string, ipv6Bits = 64): string | undefined {
+  const address = parseAddress(text)
+  return address && addressText(address, ipv6Bits)
 }
 
 /** Claims are those of a JSON Web Token that somebody has verified. */
