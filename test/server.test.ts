@@ -289,6 +289,26 @@ describe('the API', () => {
     expect(metrics).not.toContain('alice')
   })
 
+  it('counts by the tier that was asked for, and what no limiter was asked for', async () => {
+    const overrides = { 'x-user:bob': [parseRule('1/1h')] }
+    const { apiUrl, gatewayUrl } = await start(
+      settingsOf({ overrides, denyList: ['192.0.2.1'], trustProxy: 1 }, [{ cost: 2 }]),
+    )
+    await fetch(`${apiUrl}/v1/check`, json({ key: 'alice', tier: 'pro' }))
+    await fetch(`${apiUrl}/v1/check`, json({ checks: [{ key: 'alice', tier: 'internal' }] }))
+    expect((await fetch(gatewayUrl, as('bob'))).status).toBe(429)
+    const denied = { headers: { 'x-forwarded-for': '192.0.2.1' } }
+    expect((await fetch(gatewayUrl, denied)).status).toBe(403)
+    const metrics = await (await fetch(`${apiUrl}/metrics`)).text()
+    const lines = metrics.split('\n').filter((line) => /^sluice_(undecided|decisions)/.test(line))
+    expect(lines.map((line) => line.replace(/"token-bucket"|"unlimited"/, '…'))).toEqual([
+      'sluice_decisions_total{route="",tier="pro",rule=…,outcome="allowed",source="store"} 1',
+      'sluice_decisions_total{route="",tier="internal",rule=…,outcome="allowed",source="store"} 1',
+      'sluice_undecided_refusals_total{route="route-0",reason="cost above capacity"} 1',
+      'sluice_undecided_refusals_total{route="route-0",reason="denied"} 1',
+    ])
+  })
+
   it('lets only those in who may', async () => {
     const tokens = [
       { token: 'a'.repeat(20), access: 'read' },

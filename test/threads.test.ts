@@ -176,9 +176,14 @@ describe('recorded histories', () => {
   )(
     'of $threads threads can be put into an order that the model agrees with: $rule',
     async ({ rule, threads, rounds }) => {
-      const { impossible, overlapping } = await histories(threads, rounds, rule)
-      expect(impossible).toBe(0)
-      expect(overlapping, `of ${rounds}`).toBeGreaterThan(rounds / 10)
+      // On a busy machine threads seldom run at the same time, which alone proves something.
+      let overlaps = 0
+      for (let tries = 0; tries < 20 && overlaps <= rounds / 10; tries += 1) {
+        const { impossible, overlapping } = await histories(threads, rounds, rule)
+        expect(impossible).toBe(0)
+        overlaps += overlapping
+      }
+      expect(overlaps, `of ${rounds}`).toBeGreaterThan(rounds / 10)
     },
     timeout,
   )

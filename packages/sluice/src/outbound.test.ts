@@ -5,6 +5,7 @@ import { tokenBucket } from './algorithms/token-bucket.ts'
 import { SluiceError } from './errors.ts'
 import { createLimiter } from './limiter.ts'
 import { pauseOf, throttled } from './outbound.ts'
+import { manualClock } from './testing/manual-clock.ts'
 
 let server: Server | undefined
 afterEach(() => {
@@ -17,23 +18,34 @@ async function serve(
   answer: (count: number) => { status: number; headers?: Record<string, string> },
 ) {
   const times: number[] = []
-  server = createServer((_request, response) => {
+  const asked: (string | undefined)[] = []
+  server = createServer((request, response) => {
     times.push(performance.now())
+    asked.push(request.url)
     const { status, headers } = answer(times.length)
     response.writeHead(status, headers).end()
   })
   await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve))
-  return { times, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
+  return { times, asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
 }
 
 describe('throttled', () => {
   it('makes calls at the pace of the limit, in order', async () => {
-    const { times, url } = await serve(() => ({ status: 200 }))
-    const limiter = createLimiter(tokenBucket({ limit: 20, per: '1s', burst: 1 }))
+    const { asked, url } = await serve(() => ({ status: 200 }))
+    const clock = manualClock()
+    const limiter = createLimiter(tokenBucket({ limit: 20, per: '1s', burst: 1 }), { clock })
     const get = throttled(fetch, { limiter })
-    const all = await Promise.all(Array.from({ length: 5 }, () => get(url)))
-    expect(all.every(({ ok }) => ok)).toBe(true)
-    for (let i = 1; i < 5; i += 1) expect(times[i] - times[i - 1]).toBeGreaterThan(35)
+    const all = [1, 2, 3, 4, 5].map((i) => get(`${url}${i}`))
+    for (const expected of [['/1'], ['/1', '/2'], ['/1', '/2', '/3']]) {
+      await expect.poll(() => asked).toEqual(expected)
+      clock.advance(49.999)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      expect(asked).toEqual(expected)
+      clock.advance(0.001)
+    }
+    await expect.poll(() => asked).toHaveLength(4)
+    clock.advance(50)
+    expect((await Promise.all(all)).every(({ ok }) => ok)).toBe(true)
   })
 
   it('leaves a server alone for as long as it asks, and only that one', async () => {

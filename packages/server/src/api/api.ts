@@ -29,6 +29,8 @@ export interface ApiOptions {
 export interface ApiDecision {
   readonly route: string
   readonly key: string
+  /** The tier that was asked for, in place of the key's own. */
+  readonly tier: string | undefined
   readonly cost: number
   readonly decision: Decision
   readonly seconds: number | undefined

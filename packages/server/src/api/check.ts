@@ -31,11 +31,11 @@ export function addCheck(app: FastifyInstance, guard: Guard, options: ApiOptions
       return decideAll(limits, checks, options).then((decisions) => ({ decisions }))
     }
     const asked = read(check, body)
-    const { key, cost = 1, route = '' } = asked
+    const { key, cost = 1, route = '', tier } = asked
     const startMs = performance.now()
     const answer = (decision: Decision) => {
       const seconds = (performance.now() - startMs) / 1_000
-      options.onDecision({ route, key, cost, decision, seconds })
+      options.onDecision({ route, key, tier, cost, decision, seconds })
       return reply.type('application/json').send(decisionText(decision))
     }
     const decision = limiterOf(limits, asked).check(key, cost, callOf(asked))
@@ -60,8 +60,8 @@ async function decideAll(limits: Limits, checks: readonly Check[], { onDecision 
     })
     const decisions = await limiter.checkMany(requests)
     for (const [j, i] of places.entries()) {
-      const { route = '', key, cost = 1 } = checks[i]
-      onDecision({ route, key, cost, decision: decisions[j], seconds: undefined })
+      const { route = '', key, tier, cost = 1 } = checks[i]
+      onDecision({ route, key, tier, cost, decision: decisions[j], seconds: undefined })
       answers[i] = decisions[j]
     }
   }

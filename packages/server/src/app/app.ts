@@ -91,7 +91,7 @@ export async function startApp(options: AppOptions): Promise<App> {
 
   function note(told: ApiDecision, shadowed: boolean): void {
     const { route, key, cost, decision, seconds } = told
-    const tier = state.limits.policy.tierOf(key)
+    const tier = told.tier ?? state.limits.policy.tierOf(key)
     const decided: Decided = { route, tier, key, cost, decision, shadowed, seconds }
     decisions?.note(decided)
     metrics.decided(decided)
@@ -106,8 +106,9 @@ export async function startApp(options: AppOptions): Promise<App> {
       const { key, cost, decision, shadowed } = report
       const sinceMs = startedMs(report.request)
       const seconds = sinceMs && (performance.now() - sinceMs) / 1_000
-      note({ route, key, cost, decision, seconds }, shadowed)
+      note({ route, key, tier: undefined, cost, decision, seconds }, shadowed)
     },
+    onUndecided: metrics.undecided,
     onError: (error) => logger.error(error),
   }
 

@@ -11,6 +11,8 @@ type Options = RateLimitOptions<IncomingMessage, ServerResponse>
 /** RouteEvents are told of decisions, and may change refusals. */
 export interface RouteEvents {
   onDecision(told: Told): void
+  /** A refusal for which no limiter was asked. */
+  onUndecided(told: Undecided): void
   onError(error: unknown): void
   readonly onLimited?: Options['onLimited']
 }
@@ -19,6 +21,12 @@ export interface RouteEvents {
 export interface Told {
   readonly route: string
   readonly report: Parameters<NonNullable<Options['onDecision']>>[0]
+}
+
+/** Undecided is a refusal of the deny list, or of a cost that no rule could ever admit. */
+export interface Undecided {
+  readonly route: string
+  readonly reason: 'denied' | 'cost above capacity'
 }
 
 /** Route is a route that is ready: `limit` is undefined where there is none. */
@@ -58,7 +66,13 @@ export function createRoutes(
       countPreflights: true,
       ...(route.isOpen ? { skip: () => true } : {}),
       onError: events.onError,
-      onLimited: events.onLimited,
+      onLimited(limited) {
+        if (!limited.decision) {
+          const reason = limited.status === 403 ? 'denied' : 'cost above capacity'
+          events.onUndecided({ route: route.name, reason })
+        }
+        return events.onLimited?.(limited)
+      },
     })
     return { settings: route, limit }
   })

@@ -15,6 +15,8 @@ export interface Proxied {
 /** Metrics counts what the service does, for Prometheus. No label ever carries a client's key. */
 export interface Metrics {
   decided(decided: Decided): void
+  /** Counts a refusal for which no limiter was asked. */
+  undecided(event: { readonly route: string; readonly reason: string }): void
   proxied(event: Proxied): void
   /** Says whether the store is away. Call it as often as you like: only changes are counted. */
   degraded(isDegraded: boolean): void
@@ -69,6 +71,12 @@ export function createMetrics({ version }: { version: string }): Metrics {
     help: 'Time to decide, by source.',
     label: 'source',
     buckets: DECISION_BUCKETS,
+  })
+  const countUndecided = addCounter(registry, {
+    name: 'sluice_undecided_refusals_total',
+    help: 'Refusals of the deny list, and of costs that no rule could ever admit.',
+    labels: ['route', 'reason'],
+    open: 1,
   })
   const countResponse = addCounter(registry, {
     name: 'sluice_upstream_responses_total',
@@ -127,6 +135,7 @@ export function createMetrics({ version }: { version: string }): Metrics {
       if (seconds !== undefined) observeDecision(source, seconds)
       if (DEGRADED_SOURCES.has(source)) degradedDecisions.inc({ source })
     },
+    undecided: ({ route, reason }) => countUndecided([route, reason]),
     proxied({ route, upstream, status, seconds }) {
       countResponse([route, upstream, classOf(status)])
       observeUpstream(upstream, seconds)
