@@ -5,24 +5,22 @@ import { type ApiDecision, createApi } from '../api/api.ts'
 import { addAssets } from '../dashboard/assets.ts'
 import { aboutOf } from '../dashboard/live-about.ts'
 import type { LiveAbout } from '../dashboard/live-event.ts'
-import { createLiveFeed, type LiveAsked, type LiveTold } from '../dashboard/live-feed.ts'
+import type { LiveAsked, LiveTold } from '../dashboard/live-feed.ts'
 import { createLiveHub } from '../dashboard/live-hub.ts'
 import { addLive } from '../dashboard/live-route.ts'
-import type { Decided } from '../decided.ts'
 import { proxyList } from '../gateway/forwarding.ts'
 import { createGateway, startedMs } from '../gateway/gateway.ts'
 import { createRoutes, type RouteEvents } from '../gateway/routes.ts'
 import { createVerifiedTokens, type VerifiedTokens } from '../gateway/verified-tokens.ts'
 import { createLimits, type Limits } from '../limits.ts'
-import { createMetrics, type Figures } from '../metrics/metrics.ts'
-import { createTopKeys, joinTop, type TopKey } from '../metrics/top-keys.ts'
+import type { Figures } from '../metrics/metrics.ts'
+import { joinTop, type TopKey } from '../metrics/top-keys.ts'
 import type { Listen, Settings } from '../settings.ts'
-import { openDecisionLog } from './decision-log.ts'
 import { addForwardAuth, refusedWith } from './forward-auth.ts'
+import { createNotes } from './notes.ts'
 import { openAssignments } from './open-assignments.ts'
 import { openStore } from './open-store.ts'
 import { alone, type Peers } from './peers.ts'
-import { createRefusalLog } from './refusal-log.ts'
 
 /** AppOptions are what the service is made of. */
 export interface AppOptions {
@@ -60,13 +58,8 @@ interface State {
 /** startApp starts the gateway and the API. */
 export async function startApp(options: AppOptions): Promise<App> {
   const { version, logger, peers = alone() } = options
-  const metrics = createMetrics({ version })
-  const topKeys = createTopKeys()
-  const live = createLiveFeed({ limited: (count) => topKeys.top(count) })
-  const refusals = createRefusalLog(logger)
-  const { decisionLog } = options.settings
-  const decisions = decisionLog && openDecisionLog(decisionLog, logger)
-  let isDegraded = false
+  const notes = createNotes(version, logger, options.settings.decisionLog)
+  const { metrics, topKeys, live } = notes
   let isClosing = false
 
   const {
@@ -74,31 +67,12 @@ export async function startApp(options: AppOptions): Promise<App> {
     client,
     close: closeStore,
   } = openStore(options.settings.store, (error) => logger.debug({ error: error.message }, 'redis'))
-  const storeEvents = {
-    onDegraded(error: Error) {
-      isDegraded = true
-      metrics.degraded(true)
-      live.degraded(error.message)
-      logger.warn({ error: error.message }, 'the store is away')
-    },
-    onRecovered() {
-      isDegraded = false
-      metrics.degraded(false)
-      live.degraded(undefined)
-      logger.info('the store is back')
-    },
-  }
+  const storeEvents = { onDegraded: notes.degraded, onRecovered: notes.recovered }
 
   function note(told: ApiDecision, shadowed: boolean): void {
     const { route, key, cost, decision, seconds } = told
     const tier = told.tier ?? state.limits.policy.tierOf(key)
-    const decided: Decided = { route, tier, key, cost, decision, shadowed, seconds }
-    decisions?.note(decided)
-    metrics.decided(decided)
-    live.decided(decided)
-    if (decision.allowed) return
-    topKeys.count(key, 1, { route, tier, rule: decision.rule })
-    refusals.note(decided)
+    notes.decided({ route, tier, key, cost, decision, shadowed, seconds })
   }
 
   const routeEvents: RouteEvents = {
@@ -193,7 +167,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     current: () => ({ limits: state.limits, admin: state.settings.admin }),
     notReady() {
       if (isClosing) return 'It is shutting down.'
-      const isRefusing = isDegraded && state.settings.store.onFailure === 'closed'
+      const isRefusing = notes.isDegraded() && state.settings.store.onFailure === 'closed'
       return isRefusing ? 'The store is away, and everything is refused.' : undefined
     },
     async metrics() {
@@ -230,9 +204,8 @@ export async function startApp(options: AppOptions): Promise<App> {
       await drain(gateway)
       await drain(api)
       for (const limiter of state.limits.all.values()) await limiter.close()
-      live.close()
       closeAssignments()
-      await decisions?.close()
+      await notes.close()
       closeStore()
     },
   }

@@ -1,0 +1,68 @@
+import type { Logger } from 'pino'
+import { createLiveFeed, type LiveFeed } from '../dashboard/live-feed.ts'
+import type { Decided } from '../decided.ts'
+import { createMetrics, type Metrics } from '../metrics/metrics.ts'
+import { createTopKeys, type TopKeys } from '../metrics/top-keys.ts'
+import type { DecisionLogSettings } from '../settings.ts'
+import { openDecisionLog } from './decision-log.ts'
+import { createRefusalLog } from './refusal-log.ts'
+
+/** Notes are all who count or write down what happens: metrics, the dashboard's feed, the logs. */
+export interface Notes {
+  readonly metrics: Metrics
+  readonly topKeys: TopKeys
+  readonly live: LiveFeed
+  decided(decided: Decided): void
+  /** The store is away. */
+  degraded(error: Error): void
+  /** The store is back. */
+  recovered(): void
+  isDegraded(): boolean
+  close(): Promise<void>
+}
+
+/** createNotes makes all of them; the decision log only where there is to be one. */
+export function createNotes(
+  version: string,
+  logger: Logger,
+  decisionLog: DecisionLogSettings | undefined,
+): Notes {
+  const metrics = createMetrics({ version })
+  const topKeys = createTopKeys()
+  const live = createLiveFeed({ limited: (count) => topKeys.top(count) })
+  const refusals = createRefusalLog(logger)
+  const decisions = decisionLog && openDecisionLog(decisionLog, logger)
+  let isDegraded = false
+
+  return {
+    metrics,
+    topKeys,
+    live,
+    decided(decided) {
+      decisions?.note(decided)
+      metrics.decided(decided)
+      live.decided(decided)
+      const { route, tier, key, decision } = decided
+      if (decision.allowed) return
+      topKeys.count(key, 1, { route, tier, rule: decision.rule })
+      refusals.note(decided)
+    },
+    degraded(error) {
+      isDegraded = true
+      metrics.degraded(true)
+      live.degraded(error.message)
+      logger.warn({ error: error.message }, 'the store is away')
+    },
+    recovered() {
+      isDegraded = false
+      metrics.degraded(false)
+      live.degraded(undefined)
+      logger.info('the store is back')
+    },
+    isDegraded: () => isDegraded,
+    async close() {
+      live.close()
+      await decisions?.close()
+    },
+  }
+}
