@@ -78,7 +78,7 @@ const rooms = {
 const groups = {
   nouns: 'clock cost decision duration errors exact key later options rule verbs'.split(' '),
   'reference model': ['testing/model', 'testing/meters'],
-  settings: ['settings', 'limits', 'problem', 'decided', 'shown-rule'],
+  settings: ['settings', 'limits', 'problem', 'decided', 'start-error', 'shown-rule'],
   cli: [
     ...['cli', 'command', 'line-cursor', 'replay-command', 'replay-stream'],
     ...['serve-command', 'simulate-command', 'validate-command', 'check-command'],

@@ -13,6 +13,11 @@ afterEach(closeAll)
 
 /** Sends raw bytes, and gives the first line of each answer. */
 async function rawly(url: string, text: string): Promise<string[]> {
+  return (await talk(url, text)).match(/HTTP\/1\.1 \d+/g) ?? []
+}
+
+/** Sends raw bytes, and gives what was said within 300 ms. */
+async function talk(url: string, text: string): Promise<string> {
   const { port } = new URL(url)
   const socket = connect(Number(port), '127.0.0.1')
   let said = ''
@@ -25,7 +30,7 @@ async function rawly(url: string, text: string): Promise<string[]> {
     socket.once('close', resolve)
     setTimeout(() => socket.destroy(), 300)
   })
-  return said.match(/HTTP\/1\.1 \d+/g) ?? []
+  return said
 }
 
 async function statuses(times: number, url: string, init?: RequestInit): Promise<number[]> {
@@ -74,6 +79,25 @@ describe('the gateway', () => {
     }
     const fresh = await fetch(gatewayUrl, as('alice', { headers: { 'if-none-match': '"x"' } }))
     expect([fresh.status, fresh.headers.get('etag')]).toEqual([304, '"x"'])
+  })
+
+  it('passes bodies on, also with an offer to speak something else, but none of GET', async () => {
+    const upstream = await serveUpstream()
+    const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
+    const offer =
+      'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n'
+    for (const [method, fields] of [
+      ['POST', offer],
+      ['DELETE', ''],
+    ]) {
+      const head = `${method} /x HTTP/1.1\r\nHost: a\r\nx-user: ${method}\r\n${fields}`
+      const said = await talk(gatewayUrl, `${head}Content-Length: 5\r\n\r\nhello`)
+      expect(said).toMatch(/^HTTP\/1\.1 200 /)
+      expect(said).toMatch(/hello/)
+    }
+    const get = 'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello'
+    expect(await talk(gatewayUrl, get)).toMatch(/^HTTP\/1\.1 400 .*Send it with POST or QUERY/s)
+    expect(upstream.asked).toHaveLength(2)
   })
 
   it('refuses before the upstream is asked, and each client by itself', async () => {
@@ -204,7 +228,7 @@ describe('the gateway', () => {
     const h2c = 'GET /plain HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'
     expect(await rawly(gatewayUrl, h2c)).toEqual(['HTTP/1.1 200'])
     for (let i = 0; i < 3; i += 1) await ask('/chat')
-    expect(await ask('/chat')).toMatch(/^HTTP\/1\.1 429 .*retry-after: 720/s)
+    expect(await ask('/chat')).toMatch(/^HTTP\/1\.1 429 .*retry-after: 7(19|20)/s)
   })
 
   it('says so when an upstream is not there, or too slow', async () => {
@@ -348,6 +372,13 @@ describe('the API', () => {
     expect((await ask('/limited/a', '203.0.113.2')).status).toBe(200)
     expect((await ask('/else', '203.0.113.1')).status).toBe(200)
     expect((await ask('/x/../limited', '203.0.113.1')).status).toBe(400)
+    // What the client's browser says of itself is not about the proxy.
+    const browser = {
+      'x-original-uri': '/else',
+      'sec-fetch-site': 'cross-site',
+      origin: 'https://a.example',
+    }
+    expect((await fetch(`${apiUrl}/v1/auth`, { headers: browser })).status).toBe(200)
     const contradicting = { 'x-forwarded-uri': '/else', 'x-original-uri': '/limited/a' }
     expect((await fetch(`${apiUrl}/v1/auth`, { headers: contradicting })).status).toBe(400)
     expect((await ask('/limited/a', '203.0.113.1', '?x=1&refuse=403')).status).toBe(403)
@@ -433,6 +464,27 @@ describe('the service', () => {
     await fetch(client(2, 'tier'), { method: 'DELETE' })
     await expect.poll(() => left(0), { timeout: 5_000 }).toMatch(/^[0-4]$/)
     expect((await fetch(client(0, 'tier'), json({ tier: 'gold' }, 'PUT'))).status).toBe(400)
+    // Whatever somebody writes there, nobody falls over.
+    await redis.client.hset(
+      'assigned:assignments',
+      'tier:',
+      'pro',
+      `tier:${'x'.repeat(1_025)}`,
+      'pro',
+    )
+    await redis.client.hset(
+      'assigned:assignments',
+      'rules:x-user:alice',
+      '["5/1s","6/1s"]',
+      'odd',
+      '',
+    )
+    await redis.client.hset('assigned:assignments', 'tier:x-user:carol', 'pro', 'version', 'new')
+    const limitOf = async () => (await fetch(two[0].gatewayUrl, as('carol'))).headers
+    await expect
+      .poll(async () => (await limitOf()).get('x-ratelimit-limit'), { timeout: 5_000 })
+      .toBe('100')
+    expect((await fetch(two[0].gatewayUrl, as('alice'))).status).toBeLessThan(500)
     await redis.server.kill()
     await expect
       .poll(async () => (await fetch(client(0, 'tier'), json({ tier: 'pro' }, 'PUT'))).status)

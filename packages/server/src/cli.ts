@@ -1,5 +1,6 @@
 import { SluiceError } from 'sluice'
 import { type Command, type Io, readArguments } from './command.ts'
+import { StartError } from './start-error.ts'
 import { version } from './version.ts'
 
 /** Word is a command, loaded only when it is called: none waits for what another needs. */
@@ -104,6 +105,10 @@ function exitCodeOf(error: NodeJS.ErrnoException): number {
     io.note(`sluice: ${error.message}`)
     return 2
   }
+  if (error instanceof StartError) {
+    io.note(`sluice: ${error.message}`)
+    return 1
+  }
   if (error.syscall !== 'write') throw error
   io.note(`sluice: cannot write the output: ${error.message}`)
   return 1
@@ -116,5 +121,6 @@ process.stderr.on('error', () => {})
 try {
   await run(process.argv.slice(2))
 } catch (error) {
-  process.exitCode = exitCodeOf(error as NodeJS.ErrnoException)
+  // Not just the code: a connection that is still open must not keep it going.
+  process.exit(exitCodeOf(error as NodeJS.ErrnoException))
 }

@@ -96,10 +96,15 @@ export const serveCommand: Command = {
 /** Resolves with what ends this process: a signal, or the end of the one that started it. */
 function stopped(): Promise<string> {
   return new Promise((resolve) => {
-    process.once('SIGTERM', resolve)
+    // A second one ends it at once.
+    const stop = (signal: string) => {
+      process.off('SIGTERM', stop)
+      if (cluster.isPrimary) process.off('SIGINT', stop)
+      resolve(signal)
+    }
+    process.on('SIGTERM', stop)
     // A terminal tells all processes at once, and the primary tells the others.
-    if (cluster.isWorker) process.on('SIGINT', () => {})
-    else process.once('SIGINT', resolve)
+    process.on('SIGINT', cluster.isWorker ? () => {} : stop)
     process.once('disconnect', () => resolve('the primary has gone'))
   })
 }

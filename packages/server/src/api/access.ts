@@ -18,7 +18,7 @@ export function forbids(
   wanted: Access,
   { tokens }: AdminSettings,
 ): Problem | undefined {
-  const isNear = isLocal(request)
+  const isNear = isLocal(request, wanted)
   if (isNear && (wanted === 'check' || tokens.length === 0)) return undefined
   const given = tokenOf(request)
   if (given !== undefined && tokens.length > 0) {
@@ -45,14 +45,20 @@ function tokenOf({ headers }: IncomingMessage): string | undefined {
  * Whether the machine itself asks, and no page of somebody else in a browser here: that names its
  * origin, or its site, or in Host the name that points at us. Pages of our own may ask.
  */
-function isLocal({ socket, headers }: IncomingMessage): boolean {
+function isLocal({ socket, headers }: IncomingMessage, wanted: Access): boolean {
   const { origin, host = '' } = headers
-  const site = headers['sec-fetch-site']
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
-  if (origin !== undefined && origin !== `http://${host}` && origin !== `https://${host}`) {
-    return false
-  }
   const address = socket.remoteAddress ?? ''
   if (!/^(127\.|::ffff:127\.|::1$)/.test(address)) return false
-  return /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i.test(host)
+  if (!/^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i.test(host)) return false
+  // A proxy that asks for a decision passes on what its client says of itself. A page cannot send
+  // these fields without asking first, which is never allowed.
+  if (wanted === 'check' && ASKED_FOR.some((name) => name in headers)) return true
+  // What came through a proxy was not asked by the machine itself.
+  if (wanted !== 'check' && PROXIED.some((name) => name in headers)) return false
+  const site = headers['sec-fetch-site']
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
+  return origin === undefined || origin === `http://${host}` || origin === `https://${host}`
 }
+
+const ASKED_FOR = ['x-forwarded-uri', 'x-original-uri', 'x-original-url']
+const PROXIED = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip']

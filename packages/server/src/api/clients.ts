@@ -19,11 +19,11 @@ export function addClients(app: FastifyInstance, guard: Guard, limits: () => Lim
   type Named = { Params: { key: string } }
 
   app.put<Named>('/v1/clients/:key/tier', change, async ({ params: { key }, body }) => {
-    const { policy, assignments, assign } = limits()
+    const { policy, assignments } = limits()
     const { tier } = read(tierBody, body)
-    // An unknown tier is told here; what is not kept shall not hold.
-    policy.setTier(key, tier)
-    await assignments.setTier(key, tier).finally(() => assign(key))
+    // An unknown tier, or a key that is none, is told here. No client has an empty key.
+    createLimiter(policy.rulesFor('', tier)).peek(key)
+    await assignments.setTier(key, tier)
     return { key, tier }
   })
   app.delete<Named>('/v1/clients/:key/tier', change, async ({ params: { key } }) => {

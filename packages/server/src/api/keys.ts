@@ -17,7 +17,7 @@ export function addKeys(app: FastifyInstance, guard: Guard, limits: () => Limits
 
   app.get<Named>('/v1/keys/:key', look, async ({ params: { key } }) => {
     const { policy, assignments, all } = limits()
-    const states: Record<string, Decision> = {}
+    const states: Record<string, Decision> = Object.create(null)
     for (const [name, limiter] of all) states[name] = await limiter.peek(key, 0)
     const rules = policy.rulesFor(key).map(shownRule)
     const { tiers: byTier, rules: own } = assignments

@@ -16,6 +16,7 @@ import { createLimits, type Limits } from '../limits.ts'
 import type { Figures } from '../metrics/metrics.ts'
 import { joinTop, type TopKey } from '../metrics/top-keys.ts'
 import type { Listen, Settings } from '../settings.ts'
+import { StartError } from '../start-error.ts'
 import { addForwardAuth, refusedWith } from './forward-auth.ts'
 import { createNotes } from './notes.ts'
 import { openAssignments } from './open-assignments.ts'
@@ -191,8 +192,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     },
   })
 
-  const gatewayUrl = await listen(gateway, options.settings.listen)
-  const apiUrl = await listen(api, options.settings.api)
+  const gatewayUrl = await listen(gateway, 'listen', options.settings.listen)
+  const apiUrl = await listen(api, 'api', options.settings.api)
   logger.info({ gateway: gatewayUrl, api: apiUrl }, 'listening')
 
   return {
@@ -240,6 +241,15 @@ function statsOf({ all }: Limits): { keys: number; evictions: number } {
   return stats
 }
 
-function listen(app: FastifyInstance, { host, port }: Listen): Promise<string> {
-  return app.listen({ host, port })
+async function listen(app: FastifyInstance, name: string, { host, port }: Listen): Promise<string> {
+  try {
+    return await app.listen({ host, port })
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException
+    const why = code === 'EADDRINUSE' ? 'something listens there already' : message
+    throw new StartError(
+      `cannot listen at ${host}:${port}: ${why}. Stop that, or set \`${name}\` in the configuration.`,
+      { cause },
+    )
+  }
 }

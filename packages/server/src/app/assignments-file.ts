@@ -1,13 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { parseRule, SluiceError } from 'sluice'
-import { z } from 'zod'
+import { createLimiter, parseRule, SluiceError } from 'sluice'
 import type { Kept } from './assignments.ts'
-
-const saved = z.strictObject({
-  tiers: z.record(z.string(), z.string()),
-  rules: z.record(z.string(), z.array(z.string())),
-})
 
 /** readAssignments reads a file. One that cannot be read is an error, lest it be overwritten. */
 export async function readAssignments(file: string): Promise<Kept> {
@@ -19,9 +13,12 @@ export async function readAssignments(file: string): Promise<Kept> {
     return { tiers: new Map(), rules: new Map() }
   }
   try {
-    const { tiers, rules } = saved.parse(JSON.parse(text))
-    for (const rule of Object.values(rules).flat()) parseRule(rule)
-    return { tiers: new Map(Object.entries(tiers)), rules: new Map(Object.entries(rules)) }
+    const { tiers, rules, ...others } = JSON.parse(text)
+    if (Object.keys(others).length > 0) throw new Error('it has more than `tiers` and `rules`')
+    return {
+      tiers: tableOf(tiers, (tier): tier is string => typeof tier === 'string'),
+      rules: tableOf(rules, isRules),
+    }
   } catch (cause) {
     throw new SluiceError(
       'SLUICE_OPTION',
@@ -29,6 +26,24 @@ export async function readAssignments(file: string): Promise<Kept> {
       { cause },
     )
   }
+}
+
+/** Not an object: clients may be called `__proto__`. */
+function tableOf<T>(table: unknown, isRight: (value: unknown) => value is T): Map<string, T> {
+  if (typeof table !== 'object' || table === null) throw new Error('a table is missing')
+  return new Map(
+    Object.entries(table).map(([key, value]) => {
+      if (!isRight(value)) throw new Error(`what is said of ${JSON.stringify(key)} makes no sense`)
+      return [key, value]
+    }),
+  )
+}
+
+function isRules(value: unknown): value is readonly string[] {
+  if (!Array.isArray(value)) return false
+  // Rules that do not go together would fail with each request.
+  createLimiter(value.map((text) => parseRule(text)))
+  return true
 }
 
 /** writeAssignments writes a file beside, which then takes the place of the old one. */

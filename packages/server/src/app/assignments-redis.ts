@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
-import { parseRule, SluiceError } from 'sluice'
+import { createLimiter, parseRule, SluiceError } from 'sluice'
 import type { Change, Kept } from './assignments.ts'
 
 /** RedisAssignments keeps assignments in one hash, for all servers that share a Redis. */
@@ -37,11 +38,7 @@ export function redisAssignments(
       if (client.status !== 'ready') throw new Error('there is no connection')
       return await Promise.race([send(), late])
     } catch (cause) {
-      throw new SluiceError(
-        'SLUICE_STORE_UNAVAILABLE',
-        `assignments are kept in Redis, which is away: ${(cause as Error).message}. Try again later.`,
-        { cause },
-      )
+      throw unavailable(cause as Error)
     } finally {
       clearTimeout(timer)
     }
@@ -54,10 +51,11 @@ export function redisAssignments(
         const changes = client.multi()
         if (value === undefined) changes.hdel(hash, field)
         else changes.hset(hash, field, typeof value === 'string' ? value : JSON.stringify(value))
-        return changes.hincrby(hash, VERSION, 1).exec()
+        // Not a count: that of a hash that was lost, and made anew, could be the same.
+        return changes.hset(hash, VERSION, randomUUID()).exec()
       })
       const failed = done?.find(([error]) => error)?.[0]
-      if (failed) throw failed
+      if (failed) throw unavailable(failed)
     },
     async news() {
       const version = await ask(() => client.hget(hash, VERSION))
@@ -69,13 +67,20 @@ export function redisAssignments(
   }
 }
 
+function unavailable(cause: Error): SluiceError {
+  return new SluiceError(
+    'SLUICE_STORE_UNAVAILABLE',
+    `assignments are kept in Redis, which cannot do it now: ${cause.message}. Try again later.`,
+    { cause },
+  )
+}
+
 function keptOf(fields: Record<string, string>, complain: (message: string) => void): Kept {
   const tiers = new Map<string, string>()
   const rules = new Map<string, readonly string[]>()
   for (const [field, value] of Object.entries(fields)) {
     if (field === VERSION) continue
-    const at = field.indexOf(':')
-    const [kind, key] = [field.slice(0, at), field.slice(at + 1)]
+    const [, kind, key] = /^(tier|rules):(.{1,1024})$/s.exec(field) ?? []
     const texts = kind === 'rules' ? rulesOf(value) : undefined
     if (kind === 'tier') tiers.set(key, value)
     else if (texts) rules.set(key, texts)
@@ -87,8 +92,9 @@ function keptOf(fields: Record<string, string>, complain: (message: string) => v
 function rulesOf(value: string): readonly string[] | undefined {
   try {
     const texts: string[] = JSON.parse(value)
-    for (const text of texts) parseRule(text)
-    return texts.length > 0 ? texts : undefined
+    // Rules that do not go together would fail with each request.
+    createLimiter(texts.map((text) => parseRule(text)))
+    return texts
   } catch {
     return undefined
   }

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
@@ -79,14 +79,28 @@ describe('openDecisionLog', () => {
     expect(costs).toEqual(Array.from({ length: costs.length }, (_, i) => first + i))
   })
 
-  it('goes on when there can be no such file', async () => {
-    const told: string[] = []
-    const stream = { write: (line: string) => void told.push(line) }
+  it('says at once when there can be no such file', () => {
     writeFileSync(join(folder, 'taken'), '')
     const settings = { file: join(folder, 'taken', 'x.jsonl'), maxBytes: 1_048_576, files: 2 }
-    const log = openDecisionLog(settings, pino({ level: 'warn' }, stream))
-    log.note(decided('bob'))
+    expect(() => openDecisionLog(settings, logger)).toThrow(/ENOTDIR|EEXIST/)
+    const nowhere = { ...settings, file: '/proc/nowhere/x.jsonl' }
+    expect(() => openDecisionLog(nowhere, logger)).toThrow(/ENOENT|EACCES/)
+  })
+
+  it('begins a new file when somebody has removed it', async () => {
+    const log = openDecisionLog({ file, maxBytes: 1_048_576, files: 2 }, logger)
+    log.note(decided('before'))
+    await expect.poll(() => readFileSync(file, 'utf8')).toContain('before')
+    rmSync(file)
+    await expect
+      .poll(
+        () => {
+          log.note(decided('after'))
+          return existsSync(file) && readFileSync(file, 'utf8').includes('after')
+        },
+        { timeout: 10_000, interval: 200 },
+      )
+      .toBe(true)
     await log.close()
-    expect(told.join()).toContain('the decision log cannot be written')
   })
 })

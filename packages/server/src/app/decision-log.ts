@@ -1,7 +1,9 @@
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { finished } from 'node:stream/promises'
 import type { Logger } from 'pino'
 import { createStream, type RotatingFileStream } from 'rotating-file-stream'
+import { SluiceError } from 'sluice'
 import { type Decided, outcomeOf } from '../decided.ts'
 import type { DecisionLogSettings } from '../settings.ts'
 
@@ -19,11 +21,14 @@ const BATCH_CHARACTERS = 65_536
 /** What may wait for a slow disk; more is left out, and that is told. */
 const MOST_WAITING_BYTES = 16_777_216
 
+/** So often it is looked whether somebody has removed the file. */
+const LOOK_MS = 1_000
+
 /** After a failure the file is opened again, but not at once. */
 const RETRY_MS = 5_000
 
 /**
- * openDecisionLog appends to a file. One that has become too large is renamed to `FILE.1`, the one
+ * openDecisionLog appends to a file, and throws if there can be none. One that has become too large is renamed to `FILE.1`, the one
  * before that to `FILE.2` and so on. Nobody waits for the disk: if it cannot keep up or fails,
  * lines are left out and the service's own log says how many.
  */
@@ -36,30 +41,70 @@ export function openDecisionLog(
   let leftOut = 0
   let timer: NodeJS.Timeout | undefined
   let failedMs = Number.NEGATIVE_INFINITY
-  let stream: RotatingFileStream | undefined = open()
+  let lookedMs = 0
+  let stream = openFirst()
+
+  function openFirst(): RotatingFileStream | undefined {
+    try {
+      return open()
+    } catch (cause) {
+      throw new SluiceError(
+        'SLUICE_OPTION',
+        `the decision log cannot be written: ${(cause as Error).message}. Give another file, in a folder that is there.`,
+        { cause },
+      )
+    }
+  }
 
   function open(): RotatingFileStream {
+    makeSure(file)
     const opened = createStream(basename(file), {
       path: dirname(file),
       size: `${maxBytes}B`,
       rotate: files,
       mode: 0o600,
     })
-    opened.on('error', (error) => {
-      stream = undefined
-      failedMs = performance.now()
-      logger.error({ file, error: error.message }, 'the decision log cannot be written')
-    })
+    opened.once('error', failed)
+    opened.on('error', () => {})
     return opened
+  }
+
+  /** The file, opened again if it could not be written, or somebody has removed it. */
+  function streamNow(): RotatingFileStream | undefined {
+    const nowMs = performance.now()
+    if (stream && nowMs - lookedMs > LOOK_MS) {
+      lookedMs = nowMs
+      if (!existsSync(file) && stream.writableLength === 0) {
+        stream.end()
+        stream = undefined
+        failedMs = Number.NEGATIVE_INFINITY
+      }
+    }
+    if (stream || nowMs - failedMs <= RETRY_MS) return stream
+    try {
+      stream = open()
+    } catch (error) {
+      failed(error as Error)
+    }
+    return stream
+  }
+
+  function failed(error: Error): void {
+    stream = undefined
+    failedMs = performance.now()
+    logger.error({ file, error: error.message }, 'the decision log cannot be written')
   }
 
   function flush(): void {
     clearTimeout(timer)
     timer = undefined
     if (batch === '') return
-    if (!stream && performance.now() - failedMs > RETRY_MS) stream = open()
+    const stream = streamNow()
     if (stream && stream.writableLength < MOST_WAITING_BYTES) {
-      stream.write(batch)
+      const written = lines
+      stream.write(batch, (error) => {
+        if (error) leftOut += written
+      })
       if (leftOut > 0) logger.warn({ file, leftOut }, 'the decision log has gaps')
       leftOut = 0
     } else {
@@ -84,6 +129,15 @@ export function openDecisionLog(
       await finished(stream).catch(() => {})
     },
   }
+}
+
+/**
+ * Tries the file, and makes its folder if the one above is there: the stream would try for ever,
+ * and so would `mkdir` of all folders in some places, such as /proc.
+ */
+function makeSure(file: string): void {
+  if (!existsSync(dirname(file))) mkdirSync(dirname(file))
+  closeSync(openSync(file, 'a', 0o600))
 }
 
 function lineOf(decided: Decided): string {

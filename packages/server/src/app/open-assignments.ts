@@ -56,10 +56,14 @@ function watch(kept: RedisAssignments, assignments: OpenAssignments): () => void
   const timer = setInterval(async () => {
     if (isLooking) return
     isLooking = true
-    // That Redis is away is told by the limiters.
-    const news = await kept.news().catch(() => undefined)
-    if (news) assignments.replace(news)
-    isLooking = false
+    try {
+      const news = await kept.news()
+      if (news) assignments.replace(news)
+    } catch {
+      // That Redis is away is told by the limiters.
+    } finally {
+      isLooking = false
+    }
   }, LOOK_MS)
   return () => clearInterval(timer)
 }

@@ -1,7 +1,9 @@
 import cluster, { type Worker } from 'node:cluster'
 import type { Logger } from 'pino'
 import { SluiceError } from 'sluice'
+import { type Figures, sumOfCounts } from '../metrics/metrics.ts'
 import type { Settings } from '../settings.ts'
+import { StartError } from '../start-error.ts'
 import type { Channel, PeerMessage, Told } from './peers.ts'
 
 /** Workers are the processes that serve together. */
@@ -70,38 +72,50 @@ export async function startWorkers(count: number, logger: Logger): Promise<Worke
   // Figures may be NaN, which JSON would turn into null.
   cluster.setupPrimary({ serialization: 'advanced' })
   const running = new Set<Worker>()
+  const figures = createKeptFigures()
+  let isStarting = true
   let isClosing = false
 
+  /** One that ends is replaced, but one that cannot start in the beginning ends the start. */
   function fork(slot: number): Worker {
     const worker = cluster.fork({ [SLOT]: String(slot) })
     running.add(worker)
-    worker.on('message', (message: PeerMessage) => {
+    // As many questions at once as there are scrapes.
+    worker.setMaxListeners(0)
+    // A message to one that has just ended; its end is told by itself.
+    worker.on('error', () => {})
+    worker.once('disconnect', () => running.delete(worker))
+    worker.on('message', async (message: PeerMessage) => {
       if (message.sluice !== 'gather') return
-      gather([...running], message.topic, message.about).then((all) =>
-        worker.send({ sluice: 'gathered', id: message.id, all } satisfies PeerMessage),
-      )
+      const { id, topic, about } = message
+      const all = await gather([...running], topic, about)
+      tell(worker, {
+        sluice: 'gathered',
+        id,
+        all: topic === 'metrics' ? figures.all(all) : told(all),
+      })
     })
-    worker.once('exit', () => running.delete(worker))
-    return worker
-  }
-
-  /** One that ends later is replaced; one that does not start ends the start. */
-  function keep(worker: Worker, slot: number): void {
     worker.once('exit', (code, signal) => {
-      if (isClosing) return
+      running.delete(worker)
+      figures.ended(worker)
+      if (isClosing || isStarting) return
       logger.error({ worker: slot, code, signal }, 'a worker has ended; another takes its place')
       setTimeout(() => {
-        if (!isClosing) keep(fork(slot), slot)
+        if (!isClosing) fork(slot)
       }, RESTART_MS)
     })
+    return worker
   }
 
   const all = Array.from({ length: count }, (_, i) => fork(i + 1))
   const [first] = await Promise.all(all.map(ready)).catch((error) => {
+    isClosing = true
     for (const worker of all) worker.process.kill('SIGKILL')
     throw error
   })
-  for (const [i, worker] of all.entries()) keep(worker, i + 1)
+  isStarting = false
+  // One may have come and gone while others were still starting.
+  for (const [i, worker] of all.entries()) if (worker.isDead()) fork(i + 1)
 
   const tellAll = (signal: NodeJS.Signals) => {
     for (const worker of running) worker.process.kill(signal)
@@ -125,17 +139,35 @@ function ready(worker: Worker): Promise<{ gatewayUrl: string; apiUrl: string }> 
     worker.on('message', (message: PeerMessage) => {
       if (message.sluice === 'ready') resolve(message)
     })
-    worker.once('exit', () => reject(new Error('a worker could not start')))
+    worker.once('exit', () => reject(new StartError('a worker could not start.')))
   })
 }
 
-let asks = 0
-
-/** Asks all of them; one that ends meanwhile has nothing more to say. */
-async function gather(workers: readonly Worker[], topic: string, about: unknown): Promise<Told[]> {
-  const all = await Promise.all(workers.map((worker) => ask(worker, topic, about)))
-  return all.filter((told) => told !== undefined)
+function tell(worker: Worker, message: PeerMessage): void {
+  if (worker.isConnected()) worker.send(message, () => {})
 }
+
+/** Answered is what a worker says; undefined if it has ended, or takes too long. */
+interface Answered {
+  readonly worker: Worker
+  readonly told: Told | undefined
+}
+
+function told(all: readonly Answered[]): Told[] {
+  return all.map(({ told }) => told).filter((each) => each !== undefined)
+}
+
+async function gather(
+  workers: readonly Worker[],
+  topic: string,
+  about: unknown,
+): Promise<Answered[]> {
+  return Promise.all(
+    workers.map(async (worker) => ({ worker, told: await ask(worker, topic, about) })),
+  )
+}
+
+let asks = 0
 
 function ask(worker: Worker, topic: string, about: unknown): Promise<Told | undefined> {
   asks += 1
@@ -148,10 +180,32 @@ function ask(worker: Worker, topic: string, about: unknown): Promise<Told | unde
     const late = setTimeout(gone, ANSWER_MS)
     function done(told: Told | undefined): void {
       clearTimeout(late)
-      worker.off('message', listen).off('exit', gone)
+      worker.off('message', listen).off('disconnect', gone)
       resolve(told)
     }
-    worker.on('message', listen).once('exit', gone)
-    worker.send({ sluice: 'ask', id, topic, about } satisfies PeerMessage)
+    worker.on('message', listen).once('disconnect', gone)
+    tell(worker, { sluice: 'ask', id, topic, about })
   })
+}
+
+/**
+ * Counters must not go down: what a worker had counted when it was asked last stays counted after
+ * its end, and while it is late.
+ */
+function createKeptFigures() {
+  const last = new Map<Worker, Figures>()
+  let past: Figures[] = []
+  return {
+    all(answers: readonly Answered[]): Told[] {
+      for (const { worker, told } of answers) {
+        if (told && 'value' in told && !worker.isDead()) last.set(worker, told.value as Figures)
+      }
+      return [...last.values(), ...past].map((value) => ({ value }))
+    },
+    ended(worker: Worker): void {
+      const figures = last.get(worker)
+      last.delete(worker)
+      if (figures) past = [sumOfCounts([...past, figures])]
+    },
+  }
 }

@@ -56,9 +56,8 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   })
   app.server.maxConnections = connections
   for (const method of METHODS) {
-    if (method !== 'CONNECT' && !app.supportedMethods.includes(method)) {
-      app.addHttpMethod(method, { hasBody: true })
-    }
+    if (method === 'CONNECT' || method === 'GET' || method === 'HEAD') continue
+    app.addHttpMethod(method, { hasBody: true, overrideExisting: true })
   }
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, payload, done) =>
@@ -100,6 +99,10 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
       hangUp(request, reply)
       return void send(reply, tooLarge)
     }
+    if (hasStrayBody(request.raw)) {
+      hangUp(request, reply)
+      return void send(reply, strayBody)
+    }
     const route = routeFor(request.raw)
     if ('status' in route) return void send(reply, route)
     const marked = request.raw as Marked
@@ -128,7 +131,8 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   })
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     const status = error.statusCode ?? 500
-    if (status >= 500) logger.error(error)
+    // That a client has gone is no news.
+    if (status >= 500 && !reply.raw.destroyed) logger.error(error)
     return send(reply, problem(status, status >= 500 ? 'Something is wrong here.' : error.message))
   })
   return app
@@ -223,6 +227,13 @@ function echo(request: FastifyRequest, reply: FastifyReply) {
   return reply.send({ hello: 'this is the echo of sluice', method, url, headers })
 }
 
+/** What hardly anybody sends, and no proxy passes on reliably; better said than lost. */
+function hasStrayBody({ method, headers }: IncomingMessage): boolean {
+  if (method !== 'GET' && method !== 'HEAD') return false
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers
+  return length !== '0' || encoding !== undefined
+}
+
 function longestTimeoutMs({ routes }: Settings): number {
   return Math.max(0, ...routes.map(({ upstream }) => upstream?.timeoutMs ?? 0))
 }
@@ -253,4 +264,8 @@ const unknownRoute = problem(404, 'No route is meant for this request.')
 const nothingBehind = problem(404, 'The route has no upstream.')
 const unreachable = problem(502, 'The upstream could not be reached, or broke off.')
 const tooLate = problem(504, 'The upstream did not answer in time.')
+const strayBody = problem(
+  400,
+  'A body of a GET or HEAD request is not passed on. Send it with POST or QUERY.',
+)
 const tooLarge = problem(413, 'The body is larger than this gateway passes on.')

@@ -67,5 +67,5 @@ function subjectOf(claims: { readonly sub?: unknown } | undefined): string | und
 
 /** Keys are there to be read, and written in a configuration, unless they are very long. */
 function readable(name: string, value: string): string {
-  return value.length > 256 ? hashed(value) : `${name}:${value}`
+  return value.length > 256 ? hashed(`${name}:${value}`) : `${name}:${value}`
 }

@@ -27,19 +27,22 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
 
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy())
+    // Nobody has to take up an offer to speak something else: it is a request like any other.
+    if (request.headers.upgrade?.toLowerCase() !== 'websocket') {
+      socket.unshift(Buffer.concat([Buffer.from(plainHead(request), 'latin1'), head]))
+      return void server.emit('connection', socket)
+    }
     const response = new ServerResponse(request)
     response.assignSocket(socket as never)
     response.shouldKeepAlive = false
     response.once('finish', () => socket.end())
-    // Nobody has to take up an offer to speak something else: it is a request like any other.
-    if (request.headers.upgrade?.toLowerCase() !== 'websocket') {
-      return void server.emit('request', request, response)
-    }
     const route = find(request)
     if ('status' in route) return answer(response, route)
     const { upstream } = route.settings
     if (!upstream || upstream.url === 'echo:') return answer(response, nothing)
-    const pass = () => tunnel(request, socket, head, response, upstream)
+    const pass = () => {
+      if (!socket.destroyed) tunnel(request, socket, head, response, upstream)
+    }
     if (route.limit) route.limit(request, response, pass)
     else pass()
   })
@@ -110,3 +113,15 @@ function answer(response: ServerResponse, told: Problem): void {
 
 const nothing = problem(404, 'No upstream here speaks WebSocket.')
 const unreachable = problem(502, 'The upstream could not be reached, or did not answer in time.')
+
+const OFFERS = new Set(['upgrade', 'connection', 'http2-settings'])
+
+/** The head of a request without its offer, as it would have come. */
+function plainHead({ method, url, rawHeaders }: IncomingMessage): string {
+  let text = `${method} ${url} HTTP/1.1\r\n`
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (!OFFERS.has(rawHeaders[i].toLowerCase()))
+      text += `${rawHeaders[i]}: ${rawHeaders[i + 1]}\r\n`
+  }
+  return `${text}\r\n`
+}

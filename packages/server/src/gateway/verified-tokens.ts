@@ -29,6 +29,7 @@ const REFRESH_MS = 600_000
 /** So often at most keys are fetched because a token names one that is not known. */
 const COOLDOWN_MS = 10_000
 const FETCH_TIMEOUT_MS = 5_000
+const LARGEST_SET = 1_048_576
 
 /**
  * createVerifiedTokens takes tokens from `Authorization: Bearer`, or the header that `settings`
@@ -57,7 +58,7 @@ export function createVerifiedTokens(
     try {
       const response = await fetch(jwks, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) })
       if (!response.ok) throw new Error(`it answered with ${response.status}`)
-      keys = createLocalJWKSet((await response.json()) as JSONWebKeySet)
+      keys = createLocalJWKSet(JSON.parse(await textOf(response)) as JSONWebKeySet)
       // Who has been left out of the new keys must not be remembered.
       remembered.clear()
     } catch (error) {
@@ -72,12 +73,13 @@ export function createVerifiedTokens(
   }
 
   async function verify(token: string): Promise<JWTPayload | undefined> {
-    if (!keys) return undefined
+    const used = keys
+    if (!used) return undefined
     try {
-      const { payload } = await jwtVerify(token, keys as KeyObject, {
-        ...options,
-        currentDate: new Date(nowMs()),
-      })
+      const currentDate = new Date(nowMs())
+      const { payload } = await jwtVerify(token, used as KeyObject, { ...options, currentDate })
+      // Who was verified by keys that have gone meanwhile is not remembered.
+      if (used !== keys) return undefined
       if (remembered.size >= MOST_REMEMBERED) remembered.delete(remembered.keys().next().value!)
       remembered.set(token, payload)
       return payload
@@ -100,6 +102,16 @@ export function createVerifiedTokens(
       return undefined
     },
   }
+}
+
+/** A set of keys is small; whoever sends more is not asked on. */
+async function textOf(response: Response): Promise<string> {
+  let text = ''
+  for await (const part of response.body!.pipeThrough(new TextDecoderStream())) {
+    text += part
+    if (text.length > LARGEST_SET) throw new Error('it is too large')
+  }
+  return text
 }
 
 function fixedKey({ secret, publicKey }: JwtSettings): KeyObject | undefined {

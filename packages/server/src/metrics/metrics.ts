@@ -163,6 +163,34 @@ export function createMetrics({ version }: { version: string }): Metrics {
   }
 }
 
+/** sumOfCounts adds up figures that only go up; those of the moment are left out. */
+export function sumOfCounts(all: readonly Figures[]): Figures {
+  const counts = new Map<string, { values: Map<string, Value> }>()
+  for (const metric of all.flat() as MetricFigures[]) {
+    if (metric.type !== 'counter' && metric.type !== 'histogram') continue
+    const sum = counts.get(metric.name) ?? { ...metric, values: new Map<string, Value>() }
+    counts.set(metric.name, sum)
+    for (const value of metric.values) {
+      const series = JSON.stringify([value.metricName, value.labels])
+      const before = sum.values.get(series)?.value ?? 0
+      sum.values.set(series, { ...value, value: before + value.value })
+    }
+  }
+  return [...counts.values()].map((sum) => ({ ...sum, values: [...sum.values.values()] }))
+}
+
+interface MetricFigures {
+  readonly name: string
+  readonly type: string
+  readonly values: readonly Value[]
+}
+
+interface Value {
+  readonly metricName?: string
+  readonly labels: object
+  readonly value: number
+}
+
 function classOf(status: number): string {
   return status >= 100 && status < 600 ? `${Math.floor(status / 100)}xx` : OTHER
 }
