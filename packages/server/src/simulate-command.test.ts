@@ -251,8 +251,8 @@ routes:
       JSON.stringify({ time: '2026-11-16T18:00:00Z', key, outcome: 'allowed', ...more })
     const text = [
       ...['carol', 'carol', 'alice', 'alice', 'alice', 'bob', 'bob'].map((key) => line(key)),
-      line('dave', { tier: 'pro' }),
-      line('dave', { tier: 'pro' }),
+      line('dave', { tier: 'pro', route: '' }),
+      line('dave', { tier: 'pro', route: '' }),
       line('erin', { tier: 'gone' }),
       line('erin', { route: 'login' }),
       line('erin', { route: 'login' }),
@@ -267,6 +267,36 @@ routes:
       { tier: 'override', requests: 2, refused: 0, clients: 1, refusedClients: 0 },
     ])
     expect(config.change).toMatchObject({ newlyRefused: 3, stillAllowed: 10, unknown: 0 })
+  })
+
+  it('moves clients to other tiers than those that the log has them in', async () => {
+    const file = join(folder, 'moved.yaml')
+    await writeFile(file, yaml)
+    const line = (key: string, tier: string, route: string) =>
+      JSON.stringify({ time: '2026-11-16T18:00:00Z', key, tier, route, outcome: 'allowed' })
+    const text = [
+      ...Array(2).fill(line('alice', 'free', 'catch-all')),
+      ...Array(2).fill(line('alice', 'free', '')),
+      ...Array(2).fill(line('carol', 'pro', 'catch-all')),
+      // Asked for over the API, which may name a tier for a client that nobody knows.
+      ...Array(2).fill(line('dave', 'pro', '')),
+      line('bob', 'free', ''),
+    ].join('\n')
+    const tiers = async (...args: string[]) => {
+      const { ruleSets } = await report(['--config', file, ...args], text)
+      const { byTier } = ruleSets[0]
+      return byTier.map(({ tier, requests, refused }) => [tier, requests, refused])
+    }
+    expect(await tiers()).toEqual([
+      ['pro', 6, 2],
+      ['free', 2, 1],
+      ['override', 1, 0],
+    ])
+    expect(await tiers('--tier-field', 'tier')).toEqual([
+      ['free', 4, 3],
+      ['pro', 4, 0],
+      ['override', 1, 0],
+    ])
   })
 
   it('with a mistake is told line by line, before the log is read', async () => {

@@ -121,9 +121,12 @@ async function readRuleSets(values: Values, io: Io) {
   const configs: { file: string; settings: Settings }[] = []
   for (const file of values.config ?? [])
     configs.push({ file, settings: await settingsOf(file, io) })
+  const trustsTier = values['tier-field'] !== undefined
   return (clock: VirtualClock, maxKeys: number) => [
     ...rules.map(({ text, rules }) => createRuleSet(text, rules, { clock, maxKeys })),
-    ...configs.map(({ file, settings }) => createConfigRuleSet(file, settings, { clock, maxKeys })),
+    ...configs.map(({ file, settings }) =>
+      createConfigRuleSet(file, settings, { clock, maxKeys }, trustsTier),
+    ),
   ]
 }
 

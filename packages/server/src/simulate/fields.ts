@@ -79,7 +79,7 @@ export function createFieldReader(given: FieldNames): FieldReader {
         typeof key === 'string' ? key : String(key),
         cost === undefined || cost === null || cost === '' ? 1 : numberOf(cost),
         textOf(fieldOf('tier', look)),
-        textOf(look('route')),
+        routeOf(look('route')),
         outcomeOf(look('outcome')),
       )
     },
@@ -93,6 +93,11 @@ function numberOf(value: unknown): number {
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** An empty one says something: the decision was asked for over the API. */
+function routeOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
 }
 
 function outcomeOf(value: unknown): Outcome | undefined {

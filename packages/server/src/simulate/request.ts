@@ -9,7 +9,7 @@ export interface Request {
   readonly cost: number
   /** What the log says, if it does. */
   readonly tier: string | undefined
-  /** The name of a route, if the log says it. */
+  /** The name of a route, if the log says it; empty for a decision asked for over the API. */
   readonly route: string | undefined
   readonly outcome: Outcome | undefined
   /** The only rule set that sees it, for a retry of what that one refused; -1 for all. */

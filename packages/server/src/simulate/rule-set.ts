@@ -79,13 +79,15 @@ export function createRuleSet(name: string, rules: readonly Rule[], options: Rul
 
 /**
  * createConfigRuleSet is what the service makes of a configuration: tiers, clients, overrides, and
- * the rules of a route where the log names one. A tier that the log names counts if there is one
- * of that name.
+ * the rules of a route where the log names one. The tier of a log is that of the configuration of
+ * its day: it counts with `trustsTier` only, or for a client that the configuration does not name
+ * and that was asked about over the API, which may name a tier.
  */
 export function createConfigRuleSet(
   name: string,
   settings: Settings,
   options: RuleSetOptions,
+  trustsTier = false,
 ): RuleSet {
   const events = { onDegraded() {}, onRecovered() {} }
   const { made, own } = onSmallest(options, (store) =>
@@ -98,20 +100,27 @@ export function createConfigRuleSet(
     ...settings.routes.flatMap(({ rules }) => rules ?? []),
   ])
   const open = new Set(settings.routes.filter(({ isOpen }) => isOpen).map(({ name }) => name))
-  const known = (tier: string | undefined) =>
-    tier !== undefined && Object.hasOwn(settings.tiers, tier) ? tier : undefined
+  const isNamed = (key: string) =>
+    Object.hasOwn(settings.clients, key) || Object.hasOwn(settings.overrides, key)
+  function known({ key, tier, route }: Request): string | undefined {
+    if (tier === undefined || !Object.hasOwn(settings.tiers, tier)) return undefined
+    return trustsTier || (route === '' && !isNamed(key)) ? tier : undefined
+  }
   return {
     name,
-    decide({ key, cost, tier, route }) {
-      if (route !== undefined) {
+    decide(request) {
+      const { key, cost, route } = request
+      if (route) {
         if (open.has(route)) return ALLOWED
         const limiter = routes.get(route)
         if (limiter) return ask(limiter as Limiter, own(key), cost, undefined)
       }
-      return ask(tiers as Limiter, own(key), cost, known(tier))
+      return ask(tiers as Limiter, own(key), cost, known(request))
     },
-    tierOf: ({ key, tier }) =>
-      Object.hasOwn(settings.overrides, key) ? OVERRIDE : (known(tier) ?? policy.tierOf(key)),
+    tierOf: (request) =>
+      Object.hasOwn(settings.overrides, request.key)
+        ? OVERRIDE
+        : (known(request) ?? policy.tierOf(request.key)),
     evictions: () =>
       [...all.values()].reduce((sum, limiter) => sum + (limiter as Limiter).stats().evictions, 0),
   }
