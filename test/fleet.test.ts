@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { buildServer } from './threads/crew.ts'
@@ -46,6 +48,24 @@ describe('simulating fleets', () => {
     const [one, two] = await Promise.all([simulate(...args), simulate(...args)])
     expect(two).toBe(one)
     expect(JSON.parse(one)).toMatchObject([{ bound: { held: true }, setup: { nodes: 10 } }])
+  })
+
+  it('has an exit code of its own for a process that died, since no bound was broken', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-fleet-'))
+    // Only the process of a fleet has somebody to send to.
+    writeFileSync(join(folder, 'die.cjs'), 'if (process.send) process.exit(9)')
+    const env = { ...process.env, NODE_OPTIONS: `--require ${join(folder, 'die.cjs')}` }
+    const words = ['packages/server/bin/sluice.js', 'simulate', '--fleet', '--nodes', '1,2,3']
+    const died = await exec(process.execPath, words, { env }).catch((error) => error)
+    rmSync(folder, { recursive: true })
+    expect(died).toMatchObject({ code: 3, stdout: '' })
+    expect(died.stderr).toContain('sluice: the process of a fleet died: exit code 9.')
+  })
+
+  it('tells of a load that makes no request', async () => {
+    const failed = await simulate('--rate', '0.001', '--for', '1s').catch((error) => error)
+    expect(failed).toMatchObject({ code: 2 })
+    expect(failed.stderr).toBe('sluice: no request in this time: raise --rate or --for.\n')
   })
 
   it.each([

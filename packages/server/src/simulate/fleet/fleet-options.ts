@@ -40,7 +40,8 @@ Network and faults:
       --json              print the reports as JSON
   -h, --help              print this help
 
-Exit code: 1 if a documented bound did not hold, 2 for a mistake in the options.
+Exit code: 1 if a documented bound did not hold, 2 for a mistake in the options, 3 if a fleet's
+process died.
 
 Example:
   sluice simulate --fleet --rule 10000/1s --rate 0.8x --nodes 10,100 --lease 0,10,100

@@ -4,16 +4,26 @@ import { extname } from 'node:path'
 import type { FleetSetup } from './fleet-setup.ts'
 import type { FleetReport } from './simulate-fleet.ts'
 
-/** runFleets runs each fleet in a process of its own, as many at once as there are processors. */
+/**
+ * runFleets runs each fleet in a process of its own, as many at once as there are processors. It
+ * rejects when one of them dies, and ends the others.
+ */
 export async function runFleets(setups: readonly FleetSetup[]): Promise<FleetReport[]> {
   const reports: FleetReport[] = []
   const waiting = [...setups.entries()]
+  const failed = new AbortController()
   async function work(): Promise<void> {
     for (let next = waiting.shift(); next; next = waiting.shift()) {
-      reports[next[0]] = await runFleet(next[1])
+      reports[next[0]] = await runFleet(next[1], failed.signal)
     }
   }
-  await Promise.all(Array.from({ length: availableParallelism() }, work))
+  try {
+    await Promise.all(Array.from({ length: availableParallelism() }, work))
+  } catch (error) {
+    waiting.length = 0
+    failed.abort()
+    throw error
+  }
   return reports
 }
 
@@ -21,14 +31,16 @@ export async function runFleets(setups: readonly FleetSetup[]): Promise<FleetRep
  * Runs one fleet in a process of its own, because virtual time replaces the clock and the timers of
  * a whole process.
  */
-function runFleet(setup: FleetSetup): Promise<FleetReport> {
+function runFleet(setup: FleetSetup, signal: AbortSignal): Promise<FleetReport> {
   // Next to this file and of its kind: .js once built, .ts before.
   const file = new URL(`./fleet-process${extname(import.meta.url)}`, import.meta.url)
-  const child = fork(file)
+  const child = fork(file, { signal })
   return new Promise((resolve, reject) => {
     child.once('message', (report) => resolve(report as FleetReport))
     child.once('error', reject)
-    child.once('exit', (code) => reject(new Error(`a fleet's process ended with ${code}`)))
+    child.once('exit', (code, signal) =>
+      reject(new Error(`the process of a fleet died: ${signal ?? `exit code ${code}`}`)),
+    )
     child.send(setup)
   })
 }

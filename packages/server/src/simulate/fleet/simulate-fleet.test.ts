@@ -33,6 +33,14 @@ const run = (setup: Partial<FleetSetup>, broken?: Broken) =>
 const held = { bound: { held: true } }
 const outage = (nodes: number) => [{ fromMs: 1_000, toMs: 3_000, nodes }]
 
+it('holds requests of a leaky bucket, as one limiter would', async () => {
+  const report = await run({ rule: '500/1s queue 20 leaky-bucket' })
+  expect(report).toMatchObject({ over: 0, ...held, sources: { store: report.offered } })
+  expect(report.admitted).toBeGreaterThan(2_000)
+  expect(report.admitted).toBeLessThan(report.offered)
+  expect(report.under).toBeLessThan(0.02)
+})
+
 describe.each([1, 10, 100])('a fleet of %i', (nodes) => {
   it.each(['500/1s burst 100', '250/500ms fixed-window', '500/1s sliding-window-counter'])(
     'admits by %s what one limiter would, and never more',
