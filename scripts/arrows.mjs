@@ -82,8 +82,7 @@ const groups = {
   cli: [
     ...['cli', 'command', 'line-cursor', 'replay-command', 'replay-stream'],
     ...['serve-command', 'simulate-command', 'validate-command', 'check-command'],
-    ...['report-problems', 'version'],
-    ...['simulate/fleet/fleet-command', 'simulate/fleet/fleet-options'],
+    ...['fleet-command', 'fleet-options', 'option-values', 'report-problems', 'version'],
   ],
 }
 

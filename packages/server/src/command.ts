@@ -40,11 +40,23 @@ export function readArguments<const O extends Options>(
   help: string,
 ): Arguments<O> {
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: true })
+    return parseArgs({ args: withNegatives(args, options), options, allowPositionals: true })
   } catch (cause) {
     const [problem] = (cause as Error).message.split('. ')
     throw new SluiceError('SLUICE_OPTION', `${problem}. Run ${help} for what is accepted.`, {
       cause,
     })
   }
+}
+
+/** Joins `--top -1` to `--top=-1`: no flag is a number, and the option itself says what it takes. */
+function withNegatives(args: readonly string[], options: Options): string[] {
+  const joined: string[] = []
+  for (const arg of args) {
+    const name = joined.at(-1) ?? ''
+    const isValue = /^-\d/.test(arg) && options[name.slice(2)]?.type === 'string'
+    if (isValue && name.startsWith('--')) joined.splice(-1, 1, `${name}=${arg}`)
+    else joined.push(arg)
+  }
+  return joined
 }

@@ -328,15 +328,29 @@ it('writes a page that holds no mark-up of a hostile key, and asks for nothing',
 describe('a mistake', () => {
   it.each([
     [['--rule', 'much'], 'SLUICE_RULE_SYNTAX', 'cannot read the rule "much"'],
-    [['--format', 'xml'], 'SLUICE_OPTION', '--format must be one of combined, json, csv'],
-    [['--scenario', 'calm'], 'SLUICE_OPTION', '--scenario must be one of steady'],
+    [['--format', 'xml'], 'SLUICE_OPTION', '--format must be combined, json, csv or decisions'],
+    [['--scenario', 'calm'], 'SLUICE_OPTION', '--scenario must be steady, bursty'],
     [['--scenario', 'zipf', 'a.log'], 'SLUICE_OPTION', '--scenario reads no log'],
     [['--scenario', 'zipf', '--format', 'csv'], 'SLUICE_OPTION', '--format is for logs'],
     [['--scenario', 'zipf', '--clients', '0'], 'SLUICE_OPTION', '--clients must be a whole number'],
-    [['--scenario', 'zipf', '--for', '10'], 'SLUICE_OPTION', '--for must be a duration'],
+    [
+      ['--scenario', 'zipf', '--for', '10'],
+      'SLUICE_OPTION',
+      '--for must be a time from 1ms to 400d',
+    ],
     [['--seed', '2'], 'SLUICE_OPTION', '--seed goes with --scenario'],
     [['--key', 'cookie'], 'SLUICE_OPTION', '--key must be address or user'],
-    [['--top', '-1'], 'SLUICE_OPTION', "'--top' argument is ambiguous"],
+    [['--top', '-1'], 'SLUICE_OPTION', '--top must be a whole number from 0 to 1,000, got "-1"'],
+    [
+      ['--scenario', 'steady', '--rate', '1000000', '--for', '1h'],
+      'SLUICE_OPTION',
+      'that would be up to 3,600,000,000 requests, and 50,000,000 are the most. Lower --rate',
+    ],
+    [
+      ['--scenario', 'retry-storm', '--rate', '10000'],
+      'SLUICE_OPTION',
+      'that would be up to 60,000,000 requests',
+    ],
     [['/nowhere/access.log'], 'SLUICE_OPTION', 'cannot read "/nowhere/access.log": ENOENT'],
     [['--config', '/nowhere.yaml'], 'SLUICE_OPTION', 'cannot read "/nowhere.yaml": ENOENT'],
     [['--html', '/nowhere/a.html'], 'SLUICE_OPTION', 'cannot write "/nowhere/a.html": ENOENT'],
@@ -352,6 +366,36 @@ describe('a mistake', () => {
     expect(run([], gzipSync(formats.combined).subarray(0, 40))).rejects.toThrow(
       'cannot read standard input: unexpected end of file',
     ))
+})
+
+it('does not read a log for a page that cannot be written', async () => {
+  const failed = run(['--html', folder], new Error('not to be read'))
+  await expect(failed).rejects.toThrow(/^cannot write .* EISDIR/)
+})
+
+it.runIf(process.platform === 'linux')(
+  'gives the report also where the page fails at the end',
+  async () => {
+    // Opens for any text, and takes none.
+    const printed: string[] = []
+    const failed = simulateCommand.run(['--html', '/dev/full'], {
+      async *input() {
+        yield Buffer.from(formats.combined)
+      },
+      inputIsTerminal: false,
+      write: async (text) => void printed.push(text),
+      note() {},
+    })
+    await expect(failed).rejects.toThrow('cannot write "/dev/full": ENOSPC')
+    expect(printed.join('')).toContain('4 requests by 1 clients')
+  },
+)
+
+it('shows how far a scenario has come', async () => {
+  const args = ['--scenario', 'steady', '--rate', '10000', '--for', '1m', '--rule', '1/1s']
+  const { statuses } = await run(args)
+  expect(statuses.at(-1)).toBe('')
+  expect(statuses[0]).toMatch(/ % of 600,000 requests, [\d,.]+ requests\/s, about .* left$/)
 })
 
 it('shows how far it has come, and takes that away at the end', async () => {

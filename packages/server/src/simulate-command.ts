@@ -1,16 +1,21 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { open, readFile, writeFile } from 'node:fs/promises'
 import { SluiceError } from 'sluice'
 import { type Command, type Io, readArguments } from './command.ts'
 import { readConfig } from './config/read-config.ts'
+import { fleetCommand } from './fleet-command.ts'
+import { choiceOption, durationOption, wholeOption } from './option-values.ts'
 import { reportProblems } from './report-problems.ts'
 import type { Settings } from './settings.ts'
-import { fleetCommand } from './simulate/fleet/fleet-command.ts'
 import { htmlReport } from './simulate/html-report.ts'
 import { FORMATS } from './simulate/log-format.ts'
-import type { Report } from './simulate/report.ts'
 import { createConfigRuleSet, createRuleSet, parseRuleSet } from './simulate/rule-set.ts'
 import { simulateLog, simulateScenario } from './simulate/run.ts'
-import { SCENARIOS, type ScenarioOptions } from './simulate/scenario.ts'
+import {
+  mostRequests,
+  SCENARIOS,
+  type ScenarioName,
+  type ScenarioOptions,
+} from './simulate/scenario.ts'
 import { textReport } from './simulate/text-report.ts'
 import type { VirtualClock } from './simulate/virtual-clock.ts'
 
@@ -40,7 +45,7 @@ Scenarios, in place of a log:
         .join(`\n${' '.repeat(27)}`)}
       --clients N          how many (default 100)
       --rate N             requests a second, of all together (default 100)
-      --for DURATION       how long, such as 90s, 10m or 1d (default 10m)
+      --for TIME           how long, such as 90s, 10m or 1d (default 10m)
       --seed N             another number is another run (default 1)
 
 Output:
@@ -94,24 +99,34 @@ const LOG_OPTIONS = [
 ] as const
 const SCENARIO_OPTIONS = ['clients', 'rate', 'for', 'seed'] as const
 
+/** The most requests of a scenario: about a minute of work for one rule. */
+const MOST_REQUESTS = 50_000_000
+
 /** simulateCommand is `sluice simulate`: it tells what limits would have done. */
 export const simulateCommand: Command = {
   async run(args, io) {
     if (args.includes('--fleet')) return fleetCommand.run(args, io)
     const { values, positionals } = readArguments(args, options, 'sluice simulate --help')
     if (values.help) return io.write(help)
+    const { html } = values
+    // A long log is not read for a page that cannot be written.
+    if (html !== undefined) await writing(html, async () => (await open(html, 'a')).close())
     const ruleSets = await readRuleSets(values, io)
     const common = {
       ruleSets,
-      top: wholeOf(values, 'top', 10, 0, 1_000),
-      maxClients: wholeOf(values, 'max-clients', 2_000_000, 1, 16_000_000),
+      top: wholeOption('--top', values.top ?? '10', 0, 1_000),
+      maxClients: wholeOption('--max-clients', values['max-clients'] ?? '2000000', 1, 16_000_000),
     }
     const report =
       values.scenario === undefined
         ? await simulateLog({ ...common, ...logOf(values, positionals, io) })
-        : simulateScenario({ ...common, scenario: scenarioOf(values, positionals) })
-    if (values.html !== undefined) await writeHtml(values.html, report)
+        : simulateScenario({
+            ...common,
+            scenario: scenarioOf(values.scenario, values, positionals),
+            status: io.status,
+          })
     await io.write(values.json ? `${JSON.stringify(report, undefined, 2)}\n` : textReport(report))
+    if (html !== undefined) await writing(html, () => writeFile(html, htmlReport(report)))
   },
 }
 
@@ -143,13 +158,8 @@ async function settingsOf(file: string, io: Io): Promise<Settings> {
 
 function logOf(values: Values, files: readonly string[], io: Io) {
   refuseOthers(values, SCENARIO_OPTIONS, 'goes with --scenario')
-  const format = FORMATS.find((each) => each === values.format)
-  if (values.format !== undefined && format === undefined) {
-    throw new SluiceError(
-      'SLUICE_OPTION',
-      `--format must be one of ${FORMATS.join(', ')}, got ${JSON.stringify(values.format)}.`,
-    )
-  }
+  const format =
+    values.format === undefined ? undefined : choiceOption('--format', values.format, FORMATS)
   if (files.length === 0 && io.inputIsTerminal) {
     io.note('Reading a log from the terminal; Ctrl-D ends it. Or: sluice simulate FILE')
   }
@@ -170,7 +180,7 @@ function logOf(values: Values, files: readonly string[], io: Io) {
   }
 }
 
-function scenarioOf(values: Values, files: readonly string[]): ScenarioOptions {
+function scenarioOf(name: string, values: Values, files: readonly string[]): ScenarioOptions {
   refuseOthers(values, LOG_OPTIONS, 'is for logs, and --scenario reads none')
   if (files.length > 0) {
     throw new SluiceError(
@@ -178,21 +188,20 @@ function scenarioOf(values: Values, files: readonly string[]): ScenarioOptions {
       `--scenario reads no log, got ${JSON.stringify(files[0])}. Give the one or the other.`,
     )
   }
-  const names = Object.keys(SCENARIOS) as (keyof typeof SCENARIOS)[]
-  const scenario = names.find((name) => name === values.scenario)
-  if (scenario === undefined) {
-    throw new SluiceError(
-      'SLUICE_OPTION',
-      `--scenario must be one of ${names.join(', ')}, got ${JSON.stringify(values.scenario)}.`,
-    )
+  const scenario = {
+    scenario: choiceOption('--scenario', name, Object.keys(SCENARIOS) as ScenarioName[]),
+    clients: wholeOption('--clients', values.clients ?? '100', 1, 10_000_000),
+    ratePerSecond: wholeOption('--rate', values.rate ?? '100', 1, 1_000_000),
+    forMs: durationOption('--for', values.for ?? '10m', 1),
+    seed: wholeOption('--seed', values.seed ?? '1', 0, 2 ** 32 - 1),
   }
-  return {
-    scenario,
-    clients: wholeOf(values, 'clients', 100, 1, 10_000_000),
-    ratePerSecond: wholeOf(values, 'rate', 100, 1, 1_000_000),
-    forMs: durationOf(values.for ?? '10m'),
-    seed: wholeOf(values, 'seed', 1, 0, 2 ** 32 - 1),
-  }
+  const requests = mostRequests(scenario)
+  if (requests <= MOST_REQUESTS) return scenario
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `that would be up to ${requests.toLocaleString('en')} requests, and ` +
+      `${MOST_REQUESTS.toLocaleString('en')} are the most. Lower --rate or --for.`,
+  )
 }
 
 function refuseOthers(values: Values, names: readonly (keyof Values)[], why: string): void {
@@ -201,38 +210,9 @@ function refuseOthers(values: Values, names: readonly (keyof Values)[], why: str
   throw new SluiceError('SLUICE_OPTION', `--${found} ${why}. Run sluice simulate --help.`)
 }
 
-function wholeOf(
-  values: Values,
-  name: 'top' | 'max-clients' | 'clients' | 'rate' | 'seed',
-  otherwise: number,
-  least: number,
-  most: number,
-): number {
-  const text = values[name]
-  if (text === undefined) return otherwise
-  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
-  if (value >= least && value <= most) return value
-  throw new SluiceError(
-    'SLUICE_OPTION',
-    `--${name} must be a whole number from ${least} to ${most}, got ${JSON.stringify(text)}.`,
-  )
-}
-
-const UNIT_MS: Readonly<Record<string, number>> = { s: 1e3, m: 6e4, h: 3.6e6, d: 8.64e7 }
-
-function durationOf(text: string): number {
-  const found = /^(\d{1,6})([smhd])$/.exec(text)
-  const ms = found ? Number(found[1]) * UNIT_MS[found[2]] : 0
-  if (ms > 0 && ms <= 400 * UNIT_MS.d) return ms
-  throw new SluiceError(
-    'SLUICE_OPTION',
-    `--for must be a duration up to 400 days, such as 90s, 10m, 1h or 1d, got ${JSON.stringify(text)}.`,
-  )
-}
-
-async function writeHtml(file: string, report: Report): Promise<void> {
+async function writing(file: string, write: () => Promise<void>): Promise<void> {
   try {
-    await writeFile(file, htmlReport(report))
+    await write()
   } catch (cause) {
     throw new SluiceError(
       'SLUICE_OPTION',

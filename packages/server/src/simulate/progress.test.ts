@@ -7,6 +7,7 @@ function play(total: number | undefined, steps: readonly [ms: number, bytes: num
   const progress = createProgress(
     total,
     (text) => void shown.push(text),
+    undefined,
     () => now,
   )
   for (const [ms, bytes] of steps) {

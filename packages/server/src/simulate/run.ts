@@ -7,6 +7,7 @@ import { type LogCounts, newLogCounts, readLog } from './read-log.ts'
 import type { Report } from './report.ts'
 import type { RuleSet } from './rule-set.ts'
 import { createScenario, type ScenarioOptions } from './scenario.ts'
+import { count } from './shown.ts'
 import { createSimulation } from './simulation.ts'
 import { createVirtualClock, type VirtualClock } from './virtual-clock.ts'
 
@@ -16,6 +17,8 @@ export interface RunOptions {
   readonly ruleSets: (clock: VirtualClock, maxKeys: number) => readonly RuleSet[]
   readonly maxClients: number
   readonly top: number
+  /** Shows how far it has come. */
+  readonly status?: ((text: string) => void) | undefined
 }
 
 /** LogRunOptions say which logs to read, and how. */
@@ -24,9 +27,10 @@ export interface LogRunOptions extends RunOptions {
   readonly files: readonly string[]
   readonly input: () => AsyncIterable<Buffer>
   readonly log: LogOptions
-  /** Shows how far it has come. */
-  readonly status?: ((text: string) => void) | undefined
 }
+
+/** Requests of a scenario between two looks at the time. */
+const TOLD_EVERY = 1_000
 
 /** simulateLog plays logs to rule sets. It throws `SLUICE_OPTION` when no line can be read. */
 export async function simulateLog(options: LogRunOptions): Promise<Report> {
@@ -63,16 +67,33 @@ function nothingRead({ lines, problems }: LogCounts): SluiceError {
   )
 }
 
+/** ScenarioRunOptions say which scenario to play. */
+export interface ScenarioRunOptions extends RunOptions {
+  readonly scenario: ScenarioOptions
+}
+
 /** simulateScenario plays a made-up scenario to rule sets. */
-export function simulateScenario(
-  options: RunOptions & { readonly scenario: ScenarioOptions },
-): Report {
+export function simulateScenario(options: ScenarioRunOptions): Report {
   const { scenario, maxClients, top } = options
   const clock = createVirtualClock()
   const ruleSets = options.ruleSets(clock, maxClients)
   const traffic = createScenario(scenario)
   const onRefused = traffic.refused
   const simulation = createSimulation({ clock, ruleSets, maxClients, top, onRefused })
-  for (let next = traffic.next(); next; next = traffic.next()) simulation.take(next)
+  const inAll = (scenario.ratePerSecond * scenario.forMs) / 1_000
+  const progress = createProgress(
+    inAll,
+    options.status,
+    (value) => `${count(Math.round(value))} requests`,
+  )
+  let taken = 0
+  for (let next = traffic.next(); next; next = traffic.next()) {
+    simulation.take(next)
+    // Retries come on top of what is expected.
+    if (next.only >= 0) continue
+    taken += 1
+    if (taken % TOLD_EVERY === 0) progress.read(TOLD_EVERY)
+  }
+  progress.done()
   return { version: 1, source: { kind: 'scenario', ...scenario }, ...simulation.report() }
 }

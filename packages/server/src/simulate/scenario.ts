@@ -10,6 +10,7 @@ export const SCENARIOS = {
   'retry-storm': 'a surge, and who is refused comes again',
 } as const
 
+/** ScenarioName is one of `SCENARIOS`. */
 export type ScenarioName = keyof typeof SCENARIOS
 
 /** ScenarioOptions are complete; the same ones give the same requests. */
@@ -125,6 +126,12 @@ export function createScenario(options: ScenarioOptions): Scenario {
       queue.add(request.timeUs + waitUs, { key: request.key, only: ruleSet, tries: tried + 1 })
     },
   }
+}
+
+/** mostRequests is about how many there can be; in a retry storm each may come again. */
+export function mostRequests({ scenario, ratePerSecond, forMs }: ScenarioOptions): number {
+  const tries = scenario === 'retry-storm' ? MOST_TRIES : 1
+  return Math.ceil((ratePerSecond * forMs * tries) / 1_000)
 }
 
 /** For each client the share of requests that come from it or from those before it. */

@@ -1,8 +1,9 @@
 import { createLimiter, parseRule, type Rule, SluiceError } from 'sluice'
 import { redisStore } from 'sluice/redis'
-import { readArguments } from '../../command.ts'
-import type { Failover, FleetSetup } from './fleet-setup.ts'
-import type { Outage } from './link.ts'
+import { readArguments } from './command.ts'
+import { choiceOption, durationOption, wholeOption } from './option-values.ts'
+import type { Failover, FleetSetup } from './simulate/fleet/fleet-setup.ts'
+import type { Outage } from './simulate/fleet/link.ts'
 
 /** fleetHelp explains the options. */
 export const fleetHelp = `Usage: sluice simulate --fleet [OPTIONS]
@@ -51,7 +52,8 @@ const HELP = 'sluice simulate --fleet --help'
 
 const options = {
   fleet: { type: 'boolean' },
-  rule: { type: 'string', default: '1000/1s' },
+  // More than one is told of, and not the last taken.
+  rule: { type: 'string', multiple: true },
   rate: { type: 'string', default: '1x' },
   pattern: { type: 'string', default: 'random' },
   keys: { type: 'string', default: '1' },
@@ -59,7 +61,7 @@ const options = {
   seed: { type: 'string', default: '1' },
   nodes: { type: 'string', default: '10' },
   lease: { type: 'string', default: '0' },
-  'lease-ms': { type: 'string', default: '1000' },
+  'lease-ms': { type: 'string' },
   'deny-cache': { type: 'boolean', default: false },
   'timeout-ms': { type: 'string', default: '50' },
   'on-failure': { type: 'string', default: 'local' },
@@ -69,15 +71,19 @@ const options = {
   outage: { type: 'string', multiple: true },
   'outage-nodes': { type: 'string' },
   failover: { type: 'string' },
-  'lost-ms': { type: 'string', default: '500' },
-  'down-ms': { type: 'string', default: '2000' },
+  'lost-ms': { type: 'string' },
+  'down-ms': { type: 'string' },
   json: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h' },
 } as const
 
 /** The most requests of one run: some ten seconds of work. */
 const MOST_REQUESTS = 5_000_000
+/** Every node has timers and states of its own, so many of them take longer for each request. */
+const MOST_NODE_REQUESTS = 1_000_000_000
 const MOST_NODES = 10_000
+/** The most that the library takes. */
+const LARGEST_FLEET = 10_000
 
 /** FleetOptions is what the command was told. */
 export interface FleetOptions {
@@ -90,46 +96,76 @@ export function readFleetOptions(args: readonly string[]): FleetOptions | undefi
   const { values, positionals } = readArguments(args, options, HELP)
   if (values.help) return undefined
   if (positionals.length > 0) fail(`there is nothing to do with ${JSON.stringify(positionals[0])}`)
-  const rule = ruleOf(values.rule)
-  const forMs = durationMs('--for', values.for)
-  const outageNodes = values['outage-nodes']
+  refuseIdle(values)
+  const [ruleText, ...more] = values.rule ?? ['1000/1s']
+  if (more.length > 0) fail('--rule can be given once: a fleet has one rule')
+  const rule = ruleOf(ruleText)
+  const forMs = durationOption('--for', values.for, 1)
+  const nodeCounts = list('--nodes', values.nodes, 1, MOST_NODES)
   const shared = {
-    rule: values.rule,
+    rule: ruleText,
     denyCache: values['deny-cache'],
-    timeoutMs: whole('--timeout-ms', values['timeout-ms'], 1, 60_000),
-    onStoreFailure: oneOf('--on-failure', values['on-failure'], ['local', 'open', 'closed']),
+    timeoutMs: wholeOption('--timeout-ms', values['timeout-ms'], 1, 60_000),
+    onStoreFailure: choiceOption('--on-failure', values['on-failure'], ['local', 'open', 'closed']),
     delayMs: milliseconds('--delay-ms', values['delay-ms']),
     jitterMs: milliseconds('--jitter-ms', values['jitter-ms']),
-    keys: whole('--keys', values.keys, 1, 100_000),
+    keys: wholeOption('--keys', values.keys, 1, 100_000),
     perSecond: rateOf(values.rate, rule),
-    pattern: oneOf('--pattern', values.pattern, ['random', 'bursts']),
+    pattern: choiceOption('--pattern', values.pattern, ['random', 'bursts']),
     forMs,
     failover: failoverOf(values, forMs),
-    seed: whole('--seed', values.seed, 0, 2 ** 32 - 1),
+    seed: wholeOption('--seed', values.seed, 0, 2 ** 32 - 1),
   }
-  const requests = (shared.perSecond * shared.keys * forMs) / 1_000
-  if (requests > MOST_REQUESTS) {
-    fail(
-      `that would be ${Math.round(requests).toLocaleString('en')} requests, and ` +
-        `${MOST_REQUESTS.toLocaleString('en')} are the most. Lower --rate, --keys or --for`,
-    )
+  checkWork((shared.perSecond * shared.keys * forMs) / 1_000, Math.max(...nodeCounts))
+  const leases = list('--lease', values.lease, 0, 10_000_000)
+  const leaseMs = wholeOption('--lease-ms', values['lease-ms'] ?? '1000', 10, 60_000)
+  if (values['lease-ms'] !== undefined && Math.max(...leases) === 0) {
+    fail('--lease-ms goes with a --lease')
   }
-  const leaseMs = whole('--lease-ms', values['lease-ms'], 10, 60_000)
-  const setups = list('--nodes', values.nodes, 1, MOST_NODES).flatMap((nodes) =>
-    list('--lease', values.lease, 0, 10_000_000).map((units): FleetSetup => {
-      const cut = whole('--outage-nodes', outageNodes ?? String(nodes), 1, MOST_NODES)
-      const size = whole('--fleet-size', values['fleet-size'] ?? String(nodes), 1, 100_000)
+  const setups = nodeCounts.flatMap((nodes) =>
+    leases.map((units): FleetSetup => {
+      const cut = wholeOption('--outage-nodes', values['outage-nodes'] ?? String(nodes), 1, nodes)
+      const size = values['fleet-size'] ?? String(nodes)
       return {
         ...shared,
         nodes,
         lease: units === 0 ? undefined : { units, leaseMs },
-        fleetSize: size,
-        outages: (values.outage ?? []).map((text) => outageOf(text, cut)),
+        fleetSize: wholeOption('--fleet-size', size, 1, LARGEST_FLEET),
+        outages: (values.outage ?? []).map((text) => outageOf(text, cut, forMs)),
       }
     }),
   )
   for (const setup of setups) checkByLibrary(setup, rule)
   return { setups, json: values.json }
+}
+
+/** What would change nothing is a mistake: who wrote it expects that it does something. */
+function refuseIdle(values: { readonly [name: string]: unknown }): void {
+  for (const [name, needed] of [
+    ['outage-nodes', 'outage'],
+    ['lost-ms', 'failover'],
+    ['down-ms', 'failover'],
+  ]) {
+    if (values[name] !== undefined && values[needed] === undefined) {
+      fail(`--${name} goes with --${needed}`)
+    }
+  }
+}
+
+function checkWork(requests: number, nodes: number): void {
+  const [asked, most] = [requests, MOST_REQUESTS].map((value) =>
+    Math.round(value).toLocaleString('en'),
+  )
+  if (requests > MOST_REQUESTS) {
+    fail(`that would be ${asked} requests, and ${most} are the most. Lower --rate, --keys or --for`)
+  }
+  if (requests * nodes > MOST_NODE_REQUESTS) {
+    const fewer = Math.floor(MOST_NODE_REQUESTS / nodes).toLocaleString('en')
+    fail(
+      `that would be ${asked} requests, and ${fewer} are the most for ` +
+        `${nodes.toLocaleString('en')} nodes. Lower --nodes, --rate, --keys or --for`,
+    )
+  }
 }
 
 /** What the library would refuse, such as a lease of a rule that cannot be leased, it refuses here. */
@@ -155,32 +191,25 @@ function rateOf(text: string, { limit, perUs }: Rule): number {
 }
 
 function failoverOf(
-  { failover, 'lost-ms': lost, 'down-ms': down }: { [name: string]: unknown },
+  values: { failover?: string; 'lost-ms'?: string; 'down-ms'?: string },
   forMs: number,
 ): Failover | undefined {
-  const lostMs = whole('--lost-ms', String(lost), 0, 86_400_000)
-  const downMs = whole('--down-ms', String(down), 0, 86_400_000)
-  if (failover === undefined) return undefined
-  const atMs = durationMs('--failover', String(failover))
+  if (values.failover === undefined) return undefined
+  const lostMs = wholeOption('--lost-ms', values['lost-ms'] ?? '500', 0, 86_400_000)
+  const downMs = wholeOption('--down-ms', values['down-ms'] ?? '2000', 0, 86_400_000)
+  const atMs = durationOption('--failover', values.failover)
   if (atMs < forMs) return { atMs, lostMs, downMs }
   fail('--failover must be before the end, see --for')
 }
 
-function outageOf(text: string, nodes: number): Outage {
+function outageOf(text: string, nodes: number, forMs: number): Outage {
   const [from, to, ...rest] = text.split('-')
   if (to === undefined || rest.length > 0)
     fail(`--outage is FROM-TO, such as 10s-20s, got "${text}"`)
-  const [fromMs, toMs] = [from, to].map((part) => durationMs('--outage', part))
+  const [fromMs, toMs] = [from, to].map((part) => durationOption('--outage', part))
+  if (fromMs >= forMs) fail(`--outage must begin before the end, see --for, got "${text}"`)
   if (fromMs < toMs) return { fromMs, toMs, nodes }
   fail(`--outage must end after it begins, got "${text}"`)
-}
-
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
-
-function durationMs(name: string, text: string): number {
-  const found = /^(\d{1,9})(ms|s|m|h)$/.exec(text)
-  if (found) return Number(found[1]) * UNIT_MS[found[2]]
-  fail(`${name} must be a time such as 500ms, 10s or 2m, got "${text}"`)
 }
 
 function milliseconds(name: string, text: string): number {
@@ -190,20 +219,7 @@ function milliseconds(name: string, text: string): number {
 }
 
 function list(name: string, text: string, least: number, most: number): number[] {
-  return [...new Set(text.split(',').map((part) => whole(name, part.trim(), least, most)))]
-}
-
-function whole(name: string, text: string, least: number, most: number): number {
-  const value = Number(text)
-  if (/^\d+$/.test(text) && value >= least && value <= most) return value
-  const range = `from ${least.toLocaleString('en')} to ${most.toLocaleString('en')}`
-  fail(`${name} must be a whole number ${range}, got "${text}"`)
-}
-
-function oneOf<const T extends string>(name: string, text: string, known: readonly T[]): T {
-  const found = known.find((each) => each === text)
-  if (found) return found
-  fail(`${name} must be ${known.slice(0, -1).join(', ')} or ${known.at(-1)}, got "${text}"`)
+  return [...new Set(text.split(',').map((part) => wholeOption(name, part.trim(), least, most)))]
 }
 
 function fail(problem: string): never {

@@ -1,8 +1,8 @@
 import { SluiceError } from 'sluice'
-import type { Command } from '../../command.ts'
+import type { Command } from './command.ts'
 import { fleetHelp, readFleetOptions } from './fleet-options.ts'
-import { fleetText } from './fleet-text.ts'
-import { runFleets } from './run-fleets.ts'
+import { fleetText } from './simulate/fleet/fleet-text.ts'
+import { runFleets } from './simulate/fleet/run-fleets.ts'
 
 /** The exit code when a fleet's process died, which says nothing of its bound. */
 const DIED = 3
