@@ -21,14 +21,16 @@ describe('simulating fleets', () => {
     const args = ['--nodes', '2,20', '--lease', '0,20', '--rate', '0.8x', '--for', '3s']
     const lines = (await simulate(...args)).split('\n')
     expect(lines[0]).toBe('1000/1s, 800 requests a second for one key, 3 s, seed 1')
-    expect(lines[2]).toMatch(/^nodes +lease +offered +ideal +admitted .* bound +held$/)
+    expect(lines[2]).toMatch(/^ {2}nodes +lease +offered +ideal +admitted .* bound +held$/)
     expect(lines.slice(3, 7).map((line) => line.trim().split(/ +/).slice(0, 2))).toEqual([
       ['2', '-'],
       ['2', '20'],
       ['20', '-'],
       ['20', '20'],
     ])
-    expect(lines[10]).toMatch(/^2 nodes, a lease of 20: \d+ % of the trips saved, nothing refused/)
+    expect(lines[10]).toMatch(
+      /^2 nodes, a lease of 20: [\d.]+ % of the trips saved, nothing refused/,
+    )
   })
 
   it('prints what docs/fleet.md says', async () => {

@@ -148,6 +148,39 @@ describe('fields', () => {
   })
 })
 
+it('takes JSON with some outcome of its own for what it is', async () => {
+  const line = JSON.stringify({ ts: 1, ip: '192.0.2.1', outcome: 'success' })
+  const { source } = await report([], `${line}\n`)
+  expect(source).toMatchObject({
+    unreadable: 0,
+    formats: ['standard input: json, time from "ts", key from "ip"'],
+  })
+})
+
+it('says that there were more clients than it followed, on the page too', async () => {
+  const text = ['a', 'b', 'c', 'd', 'e']
+    .map((key, i) => JSON.stringify({ time: 1, key, outcome: i > 1 ? 'allowed' : 'unheard of' }))
+    .join('\n')
+  const file = join(folder, 'many.html')
+  const args = ['--max-clients', '2', '--rule', '1/1s', '--html', file]
+  const { output } = await run(args, text)
+  const page = await readFile(file, 'utf8')
+  for (const shown of [output, page]) {
+    expect(shown).toContain('by more than 2 clients')
+    expect(shown).toContain('requests of clients beyond --max-clients: 3')
+  }
+  expect(output).toContain('as before, 2 unknown')
+  expect(page).toContain('the log does not say what happened: 2')
+})
+
+it('suggests nothing where all costs are 0', async () => {
+  const file = join(folder, 'free.html')
+  const { output } = await run(['--html', file], '{"time":1,"key":"a","cost":0}')
+  for (const shown of [output, await readFile(file, 'utf8')]) {
+    expect(shown).toContain('No limit to suggest: all costs are 0.')
+  }
+})
+
 describe('broken lines', () => {
   it('are counted and told, and the others count', async () => {
     const hostile = Buffer.concat([
@@ -168,7 +201,7 @@ describe('broken lines', () => {
         [7, 'it is not ADDRESS - USER [TIME] …'],
       ].map(([line, reason]) => ({ file: 'standard input', line, reason })),
     )
-    expect((await run([], hostile)).output).toContain('6 (75 %) lines could not be read:')
+    expect((await run([], hostile)).output).toContain('lines that could not be read: 6 (75 %)')
   })
 
   it('in JSON may name anything, and change nothing', async () => {
@@ -199,6 +232,16 @@ describe('broken lines', () => {
     const { source, traffic } = await report(['--rule', '1/1s'], text)
     expect(source).toMatchObject({ lines: 5, unreadable: 3 })
     expect(traffic).toMatchObject({ requests: 2, clients: 2 })
+  })
+
+  it('in CSV may have names twice that nobody looks for', async () => {
+    const { source, traffic } = await report([], 'time,,note,key,,note\n1,x,x,a,x,x\n2,x,x,b,x,x\n')
+    expect(source).toMatchObject({ lines: 2, unreadable: 0 })
+    expect(traffic).toMatchObject({ requests: 2, clients: 2 })
+    await expect(run([], 'time,key,key\n1,a,b\n')).rejects.toMatchObject({
+      code: 'SLUICE_OPTION',
+      message: expect.stringContaining('has the name "key" twice'),
+    })
   })
 
   it.each([
@@ -387,7 +430,7 @@ it.runIf(process.platform === 'linux')(
       note() {},
     })
     await expect(failed).rejects.toThrow('cannot write "/dev/full": ENOSPC')
-    expect(printed.join('')).toContain('4 requests by 1 clients')
+    expect(printed.join('')).toContain('4 requests by 1 client\n')
   },
 )
 

@@ -1,24 +1,35 @@
+import { SluiceError } from 'sluice'
 import type { FieldReader, Look } from './fields.ts'
 import type { LineReader } from './request.ts'
 
 /**
  * createCsvReader reads comma-separated values under `header`, the first line. Values may be in
- * double quotes, with a quote written twice inside; a value cannot go on in the next line.
+ * double quotes, with a quote written twice inside; a value cannot go on in the next line. A name
+ * in use that is there twice throws `SLUICE_OPTION`.
  */
 export function createCsvReader(header: string, fields: FieldReader): LineReader {
-  const columns = new Map((splitCsv(header) ?? []).map((name, i) => [name.trim(), i]))
+  const names = (splitCsv(header) ?? []).map((name) => name.trim())
+  const columns = new Map(names.map((name, i) => [name, i]))
   let values: readonly string[]
 
   const look: Look = (name) => {
     const column = columns.get(name)
-    return column === undefined ? undefined : values[column]
+    if (column === undefined) return undefined
+    // The last of that name is in the map. Names that nobody looks for may be there again.
+    if (names.indexOf(name) !== column) {
+      throw new SluiceError(
+        'SLUICE_OPTION',
+        `the first line of the CSV has the name ${JSON.stringify(name)} twice. Rename one of them.`,
+      )
+    }
+    return values[column]
   }
 
   return (line) => {
     const split = splitCsv(line)
     if (!split) return 'a quote is not closed'
-    if (split.length !== columns.size) {
-      return `it has ${split.length} values under ${columns.size} names`
+    if (split.length !== names.length) {
+      return `it has ${split.length} values under ${names.length} names`
     }
     values = split
     return fields.read(look)

@@ -7,46 +7,49 @@ export interface EventQueue<T> {
   next(): T
 }
 
-/** createEventQueue makes a heap. */
+interface Entry<T> {
+  readonly timeUs: number
+  readonly order: number
+  readonly event: T
+}
+
+/** createEventQueue makes a binary heap. */
 export function createEventQueue<T>(): EventQueue<T> {
-  const heap: { timeUs: number; order: number; event: T }[] = []
+  const heap: Entry<T>[] = []
   let order = 0
-
-  const isBefore = (a: number, b: number) =>
-    heap[a].timeUs < heap[b].timeUs ||
-    (heap[a].timeUs === heap[b].timeUs && heap[a].order < heap[b].order)
-
-  function swap(a: number, b: number): void {
-    const held = heap[a]
-    heap[a] = heap[b]
-    heap[b] = held
-  }
 
   return {
     add(timeUs, event) {
       order += 1
-      heap.push({ timeUs, order, event })
-      for (let at = heap.length - 1; at > 0; ) {
-        const parent = (at - 1) >> 1
-        if (!isBefore(at, parent)) break
-        swap(at, parent)
-        at = parent
+      const entry = { timeUs, order, event }
+      let at = heap.length
+      while (at > 0) {
+        const above = (at - 1) >> 1
+        if (!isBefore(entry, heap[above])) break
+        heap[at] = heap[above]
+        at = above
       }
+      heap[at] = entry
     },
     nextUs: () => (heap.length === 0 ? Number.POSITIVE_INFINITY : heap[0].timeUs),
     next() {
-      const { event } = heap[0]
+      const first = heap[0]
       const last = heap.pop()!
-      if (heap.length > 0) heap[0] = last
-      for (let at = 0; ; ) {
-        let least = at
-        for (const child of [2 * at + 1, 2 * at + 2]) {
-          if (child < heap.length && isBefore(child, least)) least = child
-        }
-        if (least === at) return event
-        swap(at, least)
-        at = least
+      if (last === first) return first.event
+      let at = 0
+      for (;;) {
+        let below = 2 * at + 1
+        if (below + 1 < heap.length && isBefore(heap[below + 1], heap[below])) below += 1
+        if (below >= heap.length || !isBefore(heap[below], last)) break
+        heap[at] = heap[below]
+        at = below
       }
+      heap[at] = last
+      return first.event
     },
   }
+}
+
+function isBefore<T>(a: Entry<T>, b: Entry<T>): boolean {
+  return a.timeUs < b.timeUs || (a.timeUs === b.timeUs && a.order < b.order)
 }

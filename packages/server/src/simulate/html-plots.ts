@@ -1,6 +1,6 @@
 import { type Html, html } from './html.ts'
 import type { Report, UsageReport } from './report.ts'
-import { clockTime, count, part, percent, plain, shareName } from './shown.ts'
+import { clockTime, count, counted, part, percent, plain, shareName } from './shown.ts'
 
 const WIDTH = 720
 const HEIGHT = 140
@@ -26,7 +26,7 @@ export function timelinePlot(
   const bins = requests.map((value, bin) => {
     const no = refused[bin] ?? 0
     const told = refused.length === 0 ? '' : `, ${part(no, value)} refused`
-    return html`<g><title>${timeOf(bin)}: ${count(value)} requests${told}</title>${bar(bin, value, 'all')}${bar(bin, no, 'no')}</g>`
+    return html`<g><title>${timeOf(bin)}: ${counted(value, 'request')}${told}</title>${bar(bin, value, 'all')}${bar(bin, no, 'no')}</g>`
   })
   return html`<svg viewBox="0 0 ${WIDTH} ${HEIGHT + FOOT}" role="img" aria-label="requests over time">
 <line class="axis" x1="${LEFT}" y1="${HEIGHT}" x2="${WIDTH}" y2="${HEIGHT}"/>

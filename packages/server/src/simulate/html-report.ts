@@ -1,8 +1,8 @@
 import { type Html, html, htmlTable } from './html.ts'
 import { sharesPlot, timelinePlot, usagePlot } from './html-plots.ts'
-import { notesOf } from './notes.ts'
+import { clientsText, NOTHING_USED, notesOf, trafficNotes } from './notes.ts'
 import type { Report, RuleSetReport } from './report.ts'
-import { clockTime, count, part, percent, plain, span } from './shown.ts'
+import { clockTime, count, counted, part, percent, plain, span } from './shown.ts'
 
 const STYLE = `
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #5a6675; --paper: #fff; --line: #dde2e8;
@@ -19,7 +19,7 @@ h3 { font-size: 1rem; margin: 1.2rem 0 .4rem } p, li { color: var(--soft) }
 .scroll { overflow-x: auto } table { border-collapse: collapse; margin: .4rem 0 }
 th, td { border-bottom: 1px solid var(--line); padding: .2rem .9rem .2rem 0; text-align: left }
 th { color: var(--soft); font-weight: 600 }
-.right { text-align: right; font-variant-numeric: tabular-nums }
+.right { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
 svg { display: block; width: 100%; height: auto; margin: .4rem 0 } svg text { fill: var(--soft); font-size: 11px }
 svg .name { fill: var(--ink) } .all { fill: var(--all) } .no { fill: var(--no) }
 .some { fill: var(--some) } .axis { stroke: var(--soft) } .grid { stroke: var(--line) }
@@ -44,11 +44,11 @@ export function htmlReport(report: Report): string {
 <h1>What limits would have done</h1>
 ${sourceHtml(report)}
 <ul class="cards">
-<li><b>${count(traffic.requests)}</b> requests</li>
-<li><b>${count(traffic.clients)}</b> clients</li>
+<li><b>${counted(traffic.requests, 'request')}</b> by ${clientsText(traffic)}</li>
 <li><b>${span(traffic.spanMs)}</b> from ${clockTime(traffic.startTime)} UTC</li>
 ${ruleSets.map((set) => html`<li><b>${percent(set.refusedShare)}</b> refused by ${plain(set.name)}</li>`)}
 </ul>
+${trafficNotes(traffic).map((note) => html`<p>${note}</p>`)}
 ${timelinePlot(traffic.timeline, [])}
 ${comparisonHtml(report)}
 ${ruleSets.map((set) => ruleSetHtml(set, report))}
@@ -64,11 +64,11 @@ ${suggestionsHtml(report)}
 function sourceHtml({ source, traffic }: Report): Html {
   if (source.kind === 'scenario') {
     const { scenario, clients, ratePerSecond, forMs, seed } = source
-    return html`<p>Scenario ${scenario}: ${count(clients)} clients, ${ratePerSecond} requests a second for ${span(forMs)}, seed ${seed}</p>`
+    return html`<p>Scenario ${scenario}: ${counted(clients, 'client')}, ${ratePerSecond} requests a second for ${span(forMs)}, seed ${seed}</p>`
   }
   const { formats, unreadable, lines, problems, late, reordered } = source
   return html`${formats.map((format) => html`<p>${plain(format, 200)}</p>`)}
-<p>${count(lines)} lines; ${part(unreadable, lines)} could not be read, ${count(reordered)} were put in order, ${part(late, traffic.requests)} came too late for that.</p>
+<p>${counted(lines, 'line')}; ${part(unreadable, lines)} could not be read, ${count(reordered)} were put in order, ${part(late, traffic.requests)} came too late for that.</p>
 <ul>${problems.map(({ file, line, reason }) => html`<li>${plain(file, 200)}:${line} ${plain(reason, 200)}</li>`)}</ul>`
 }
 
@@ -98,6 +98,7 @@ function ruleSetHtml(set: RuleSetReport, { traffic }: Report): Html {
 ${timelinePlot(traffic.timeline, set.timeline)}
 ${notesOf(set).map((note) => html`<p>${note}</p>`)}
 ${changed ? htmlTable(changed) : html``}
+${change?.unknown ? html`<p>Requests of which the log does not say what happened: ${count(change.unknown)}</p>` : html``}
 ${htmlTable([
   ['refused by rule', right('requests')],
   ...byRule.map(({ rule, refused: by }) => [rule, right(part(by, refused))]),
@@ -127,6 +128,7 @@ function tierTable({ byTier }: RuleSetReport): Html {
 }
 
 function suggestionsHtml({ suggestions, traffic }: Report): Html {
+  if (suggestions.length === 0) return html`<h2>Suggested limits</h2><p>${NOTHING_USED}</p>`
   return html`<h2>Suggested limits</h2>
 <p>A quarter above what most clients use, rounded up; what is over a limit is counted in windows of the clock.</p>
 ${htmlTable([

@@ -4,8 +4,9 @@ import { createCsvReader, splitCsv } from './csv-lines.ts'
 import { createFieldReader, type FieldNames, isUsual } from './fields.ts'
 import { createJsonReader } from './json-lines.ts'
 import type { LineReader } from './request.ts'
+import { cut } from './shown.ts'
 
-/** The formats of logs. `decisions` is the decision log of the service: JSON of fixed names. */
+/** FORMATS are those of logs. `decisions` is the decision log of the service: JSON of fixed names. */
 export const FORMATS = ['combined', 'json', 'csv', 'decisions'] as const
 
 /** Format is one of `FORMATS`. */
@@ -30,6 +31,8 @@ export interface OpenFormat {
 }
 
 const COMBINED = /^\S+ \S+ .*\[\d\d\/\w{3}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\]/
+/** What every line of a decision log has, and others may have in part. */
+const DECIDED = ['"time":', '"key":', '"outcome":']
 const DECISIONS: FieldNames = { time: 'time', key: 'key', cost: 'cost', tier: 'tier' }
 
 /**
@@ -60,7 +63,7 @@ export function openFormat(lines: readonly string[], options: LogOptions): OpenF
 
 function detected(lines: readonly string[], fields: FieldNames): Format {
   for (const line of lines) {
-    if (line[0] === '{') return line.includes('"outcome":') ? 'decisions' : 'json'
+    if (line[0] === '{') return DECIDED.every((mark) => line.includes(mark)) ? 'decisions' : 'json'
     if (COMBINED.test(line)) return 'combined'
   }
   const names = (splitCsv(lines[0]) ?? []).map((name) => name.trim())
@@ -68,7 +71,7 @@ function detected(lines: readonly string[], fields: FieldNames): Format {
   if (names.length > 1 && (has('time') || has('key'))) return 'csv'
   throw new SluiceError(
     'SLUICE_OPTION',
-    `cannot tell the format of a log that begins with ${JSON.stringify(lines[0].slice(0, 60))}. ` +
+    `cannot tell the format of a log that begins with ${JSON.stringify(cut(lines[0], 60))}. ` +
       `Give it: --format ${FORMATS.join('|')}`,
   )
 }

@@ -1,15 +1,36 @@
-import type { RuleSetReport } from './report.ts'
-import { count, span } from './shown.ts'
+import type { RuleSetReport, Traffic } from './report.ts'
+import { count, counted, span } from './shown.ts'
 
 /** notesOf says what is special about a rule set's figures, a sentence each. */
 export function notesOf(set: RuleSetReport): string[] {
   const { refused, delayed, retries, evictions, longestDelayMs } = set
   return [
     ...(refused === 0 ? ['refuses nothing'] : []),
-    ...(delayed > 0 ? [`${count(delayed)} are held, for ${span(longestDelayMs)} at most`] : []),
-    ...(retries > 0 ? [`${count(retries)} of the requests are retries`] : []),
-    ...(evictions > 0
-      ? [`${count(evictions)} states had to go: raise --max-clients for exact answers`]
+    ...(delayed > 0
+      ? [`${counted(delayed, 'request')} held, for ${span(longestDelayMs)} at most`]
       : []),
+    ...(retries > 0
+      ? [`${count(retries)} of the requests ${retries === 1 ? 'is a retry' : 'are retries'}`]
+      : []),
+    ...(evictions > 0
+      ? [`${counted(evictions, 'state')} had to go: raise --max-clients for exact answers`]
+      : []),
+  ]
+}
+
+/** NOTHING_USED is said in place of suggestions. */
+export const NOTHING_USED = 'No limit to suggest: all costs are 0.'
+
+/** clientsText is how many clients came, as far as they were followed. */
+export function clientsText({ clients, untracked }: Traffic): string {
+  return `${untracked > 0 ? 'more than ' : ''}${counted(clients, 'client')}`
+}
+
+/** trafficNotes says what is left out of the figures of traffic. */
+export function trafficNotes({ untracked }: Traffic): string[] {
+  if (untracked === 0) return []
+  return [
+    `requests of clients beyond --max-clients: ${count(untracked)}`,
+    '  they are decided, but left out of all that is told by client',
   ]
 }

@@ -2,7 +2,7 @@ import { type LogOptions, type OpenFormat, openFormat } from './log-format.ts'
 import type { Request } from './request.ts'
 import { createLineSplitter } from './split-lines.ts'
 
-/** Problem is a line that could not be read. */
+/** LineProblem is a line that could not be read. */
 export interface LineProblem {
   readonly file: string
   readonly line: number

@@ -1,14 +1,15 @@
-const ISO = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d$/
-const REST = /^(?:[.,](\d+))? ?(Z|[+-]\d\d:?\d\d)?$/i
-const COMBINED = /^(\d\d)\/(\w{3})\/(\d{4}):(\d\d:\d\d:\d\d) ([+-]\d\d)(\d\d)$/
+const ISO = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d$/
+const REST = /^(?:[.,](\d+))? ?(Z|[+-](?:[01]\d|2[0-3]):?[0-5]\d)?$/i
+const COMBINED = /^(\d\d)\/(\w{3})\/(\d{4}):(\d\d:\d\d:\d\d) ([+-](?:[01]\d|2[0-3]))([0-5]\d)$/
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ')
+const MINUTE_LENGTH = '2026-11-16T18:00'.length
 const SECOND_LENGTH = '2026-11-16T18:00:00'.length
 
 /** TimeReader gives whole microseconds since 1970, or undefined for what is no time after 1970. */
 export type TimeReader = (value: unknown) => number | undefined
 
 /**
- * createTimeReader reads ISO 8601 (without a zone: UTC) and time since 1970 as a number or its
+ * createTimeReader reads ISO 8601 (without a zone: UTC; with or without seconds) and time since 1970 as a number or its
  * text: seconds below 10^11, milliseconds below 10^14, else microseconds. It remembers the last
  * second, because neighbours in a log share it.
  */
@@ -35,7 +36,7 @@ export function createTimeReader(): TimeReader {
   return (value) => {
     if (typeof value === 'number') return epochUs(value)
     if (typeof value !== 'string') return undefined
-    if (value.length >= SECOND_LENGTH && value[4] === '-') return isoUs(value)
+    if (value.length >= MINUTE_LENGTH && value[4] === '-') return isoUs(withSeconds(value))
     return /^\d{1,16}(\.\d{1,9})?$/.test(value) ? epochUs(Number(value)) : undefined
   }
 }
@@ -61,9 +62,17 @@ function combinedUs(text: string): number | undefined {
   return ms === undefined || ms < 0 ? undefined : ms * 1_000
 }
 
+/** `18:00Z` is `18:00:00Z`; a fraction of a minute is no time. */
+function withSeconds(text: string): string {
+  const next = text[MINUTE_LENGTH]
+  if (next === ':' || next === '.' || next === ',') return text
+  return `${text.slice(0, MINUTE_LENGTH)}:00${text.slice(MINUTE_LENGTH)}`
+}
+
 function secondMs(second: string, zone: string): number | undefined {
   if (!ISO.test(second)) return undefined
-  const text = second.replace(' ', 'T')
+  // A leap second has no place in time since 1970.
+  const text = second.replace(/[ t]/, 'T').replace(/:60$/, ':59')
   const ms = Date.parse(`${text}Z`)
   // The 30th of February would be read as the 2nd of March.
   if (Number.isNaN(ms) || new Date(ms).toISOString().slice(0, SECOND_LENGTH) !== text) {

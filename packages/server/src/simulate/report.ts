@@ -12,6 +12,7 @@ export interface Report {
   readonly ruleSets: readonly RuleSetReport[]
 }
 
+/** LogSource is what was read of logs. */
 export interface LogSource {
   readonly kind: 'log'
   /** The files, each with its format and the fields in use. */
@@ -27,6 +28,7 @@ export interface LogSource {
   readonly late: number
 }
 
+/** ScenarioSource is the scenario that was played. */
 export interface ScenarioSource {
   readonly kind: 'scenario'
   readonly scenario: string
@@ -96,6 +98,7 @@ export interface TierReport {
   readonly refusedClients: number
 }
 
+/** TopClient is one of the clients that were refused most. */
 export interface TopClient {
   readonly key: string
   readonly requests: number

@@ -1,7 +1,8 @@
 import { createEventQueue } from './event-queue.ts'
+import { createRandom } from './random.ts'
 import type { Request } from './request.ts'
 
-/** The scenarios, and what each is about. */
+/** SCENARIOS are the names of all, and what each is about. */
 export const SCENARIOS = {
   steady: 'every client comes at even gaps',
   bursty: 'clients come in bursts of 20 with pauses between',
@@ -63,10 +64,10 @@ export function createScenario(options: ScenarioOptions): Scenario {
   let arrivals = 0
 
   const client = (number: number) => `client-${number + 1}`
-  const anyone = () => client(Math.floor(random() * clients))
+  const anyone = () => client(random.below(clients))
   const first = (key: string): Arrival => ({ key, only: -1, tries: 1 })
   /** The time to the next arrival when they are independent of each other. */
-  const chance = (meanUs: number) => -Math.log(1 - random()) * meanUs
+  const chance = (meanUs: number) => -Math.log(1 - random.fraction()) * meanUs
 
   /** Adds what arrives next of its own accord. */
   const arrive: Record<ScenarioName, () => void> = {
@@ -80,7 +81,7 @@ export function createScenario(options: ScenarioOptions): Scenario {
       arrivalUs += chance(gapUs * BURST)
     },
     zipf() {
-      queue.add(arrivalUs, first(client(placeOf(zipf, random()))))
+      queue.add(arrivalUs, first(client(placeOf(zipf, random.fraction()))))
       arrivalUs += chance(gapUs)
     },
     rotation() {
@@ -155,15 +156,4 @@ function placeOf(shares: readonly number[], drawn: number): number {
     else low = middle + 1
   }
   return low
-}
-
-/** Numbers from 0 to below 1: a counter in steps of the golden ratio, with its bits mixed. */
-function createRandom(seed: number): () => number {
-  let state = seed | 0
-  return () => {
-    state = (state + 0x9e3779b9) | 0
-    let mixed = Math.imul(state ^ (state >>> 16), 0x85ebca6b)
-    mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
-    return ((mixed ^ (mixed >>> 16)) >>> 0) / 2 ** 32
-  }
 }

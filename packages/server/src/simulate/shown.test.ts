@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { bytes, part, percent, plain, span } from './shown.ts'
+import { bytes, counted, part, percent, plain, span } from './shown.ts'
 
 it.each([
   [0, '0 %'],
@@ -9,6 +9,12 @@ it.each([
   [0.99996, '> 99.9 %'],
   [1, '100 %'],
 ])('the share %d is %s', (share, text) => expect(percent(share)).toBe(text))
+
+it.each([
+  [0, '0 clients'],
+  [1, '1 client'],
+  [1_234, '1,234 clients'],
+])('%d are %s', (value, text) => expect(counted(value, 'client')).toBe(text))
 
 it('a part of nothing has no share', () => expect(part(0, 0)).toBe('0'))
 
@@ -33,6 +39,11 @@ describe('a text from outside', () => {
     ['\ud800', '\\u{d800}'],
     ['Zoë 😀', 'Zoë 😀'],
   ])('%j is shown as %s', (text, shown) => expect(plain(text)).toBe(shown))
+
+  it('is cut between characters, not within one', () => {
+    expect(plain(`${'x'.repeat(58)}😀yy`)).toBe(`${'x'.repeat(58)}…`)
+    expect(plain(`${'x'.repeat(57)}😀yy`)).toBe(`${'x'.repeat(57)}😀…`)
+  })
 
   it('is cut when it is long', () => expect(plain('x'.repeat(1_000))).toHaveLength(60))
 })

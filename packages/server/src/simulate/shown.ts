@@ -8,6 +8,11 @@ export function count(value: number): string {
   return numbers.format(value)
 }
 
+/** counted writes a number of things: `1 client`, `2 clients`. */
+export function counted(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? '' : 's'}`
+}
+
 /** percent writes a share: 0.0123 → `1.23 %`. What is above 0 never reads as 0. */
 export function percent(share: number): string {
   if (share === 0) return '0 %'
@@ -29,7 +34,13 @@ export function plain(text: string, longest = 60): string {
     const code = unit.codePointAt(0) ?? 0
     return `\\u{${code.toString(16)}}`
   })
-  return safe.length > longest ? `${safe.slice(0, longest - 1)}…` : safe
+  return safe.length > longest ? `${cut(safe, longest - 1)}…` : safe
+}
+
+/** cut gives the first units of a text, one fewer where that would halve a character. */
+export function cut(text: string, units: number): string {
+  const isHalved = (text.codePointAt(units - 1) ?? 0) > 0xffff
+  return text.slice(0, isHalved ? units - 1 : units)
 }
 
 const UNITS = [
@@ -66,7 +77,7 @@ export function clockTime(iso: string): string {
   return iso.slice(0, 19).replace('T', ' ')
 }
 
-/** sharesName names a percentile: 0.99 → `p99`. */
+/** shareName names a percentile: 0.99 → `p99`. */
 export function shareName(share: number): string {
   return share === 1 ? 'max' : `p${Number((share * 100).toFixed(1))}`
 }

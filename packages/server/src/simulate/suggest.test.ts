@@ -75,6 +75,31 @@ describe('a suggestion', () => {
   })
 })
 
+it('is given for an hour by a log of an hour, of which a second is never whole', () => {
+  const perHour = (seconds: number) => {
+    const steps = Array.from({ length: 60 }, (_, i) => {
+      return { key: 'a', afterUs: i === 0 ? 0 : (seconds * 1_000_000) / 59 }
+    })
+    return played(steps, []).suggestions.some(({ rule }) => rule.endsWith('/1h'))
+  }
+  expect([perHour(3_599), perHour(3_000)]).toEqual([true, false])
+})
+
+it('is none where nothing was used', () => {
+  const clock = createVirtualClock()
+  const simulation = createSimulation({ clock, ruleSets: [], maxClients: 9, top: 9 })
+  simulation.take(requestOf(START_US, 'a', 0) as Request)
+  expect(simulation.report().suggestions).toEqual([])
+})
+
+it('use is counted exactly beyond 2^32', () => {
+  const usage = createUsage()
+  for (let i = 0; i < 500; i += 1) usage.count(0, 10_000_000, START_US)
+  expect(usage.sum(1).map(({ largest, uses }) => [largest[0], ...uses])).toEqual(
+    Array(3).fill([5e9, [5e9, 1]]),
+  )
+})
+
 it.each([
   [[], 0.5, 0],
   [[4], 0.5, 4],
@@ -82,5 +107,5 @@ it.each([
   [[1, 2, 3, 4], 0.51, 3],
   [[1, 2, 3, 4], 1, 4],
 ])('the percentile of %j at %d is %d', (values, share, wanted) =>
-  expect(percentile(Uint32Array.from(values), share)).toBe(wanted),
+  expect(percentile(Float64Array.from(values), share)).toBe(wanted),
 )

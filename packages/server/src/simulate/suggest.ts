@@ -13,7 +13,7 @@ export interface Suggestion {
   readonly unitsOver: number
 }
 
-/** Percentiles of the clients' largest use, as they are told. */
+/** SHARES are the percentiles of the clients' largest use that are told. */
 export const SHARES = [0.5, 0.9, 0.99, 0.999, 1] as const
 
 const SUGGESTED = [0.9, 0.99, 0.999] as const
@@ -22,6 +22,9 @@ const LARGEST_LIMIT = 10_000_000
 
 /** The room that a suggestion leaves above what was seen. */
 const ROOM = 1.25
+
+/** The last request of an hour's log comes some time before the hour is over. */
+const NEARLY = 0.98
 
 /** The next number that is easy to say: 41 → 50, 51 → 60. */
 function roundUp(value: number): number {
@@ -41,7 +44,8 @@ function roundUp(value: number): number {
 export function suggest(windows: readonly WindowUse[], spanUs: number): Suggestion[] {
   return windows.flatMap((window, i) => {
     // A window longer than the log says nothing; the shortest always counts.
-    if (i > 0 && window.perUs > spanUs) return []
+    if (i > 0 && window.perUs * NEARLY > spanUs) return []
+    if (percentile(window.largest, 1) === 0) return []
     const limits = new Map<number, number>()
     for (const share of SUGGESTED) {
       const limit = Math.min(LARGEST_LIMIT, roundUp(percentile(window.largest, share) * ROOM))

@@ -1,6 +1,6 @@
-import { notesOf } from './notes.ts'
+import { clientsText, NOTHING_USED, notesOf, trafficNotes } from './notes.ts'
 import type { Report, RuleSetReport } from './report.ts'
-import { clockTime, count, part, percent, plain, shareName, span } from './shown.ts'
+import { clockTime, count, counted, part, percent, plain, shareName, span } from './shown.ts'
 import { sparkline, textTable } from './text-table.ts'
 
 /** textReport is a report for a terminal. */
@@ -18,38 +18,36 @@ export function textReport(report: Report): string {
 }
 
 function trafficLines({ source, traffic }: Report): string[] {
-  const { requests, units, clients, timeline } = traffic
+  const { requests, units, timeline } = traffic
   const lines: string[] = []
   if (source.kind === 'scenario') {
     const { scenario, ratePerSecond, forMs, seed } = source
-    const what = `${count(source.clients)} clients, ${ratePerSecond}/s for ${span(forMs)}`
+    const what = `${counted(source.clients, 'client')}, ${ratePerSecond}/s for ${span(forMs)}`
     lines.push(`Scenario ${scenario}: ${what}, seed ${seed}`)
   } else {
     lines.push(...source.formats.map((format) => plain(format, 200)))
   }
-  const inUnits = units === requests ? '' : `, ${count(units)} units`
-  lines.push(`${count(requests)} requests${inUnits} by ${count(clients)} clients`)
+  const inUnits = units === requests ? '' : `, ${counted(units, 'unit')}`
+  lines.push(`${counted(requests, 'request')}${inUnits} by ${clientsText(traffic)}`)
   const [from, to] = [clockTime(traffic.startTime), clockTime(traffic.endTime)]
   lines.push(`${from} to ${to} UTC, ${span(traffic.spanMs)}`)
   if (source.kind === 'log') {
     const { unreadable, problems, reordered, late } = source
-    if (unreadable > 0) lines.push(`${part(unreadable, source.lines)} lines could not be read:`)
+    if (unreadable > 0)
+      lines.push(`lines that could not be read: ${part(unreadable, source.lines)}`)
     for (const { file, line, reason } of problems) {
       lines.push(`  ${plain(file, 200)}:${line}  ${plain(reason, 200)}`)
     }
     if (unreadable > problems.length && problems.length > 0) lines.push('  …')
-    if (reordered > 0) lines.push(`${count(reordered)} lines were put in order`)
+    if (reordered > 0) lines.push(`lines that were put in order: ${count(reordered)}`)
     if (late > 0) {
+      lines.push(`lines that came too late to be put in order: ${part(late, requests)}`)
       lines.push(
-        `${part(late, requests)} lines came too late to be put in order, and count at the time`,
+        '  they count at the time that the clock had reached: sort the log if they are many',
       )
-      lines.push('  that the clock had reached: sort the log if these are many')
     }
   }
-  if (traffic.untracked > 0) {
-    lines.push(`${count(traffic.untracked)} requests are of clients beyond --max-clients: decided,`)
-    lines.push('  but left out of all that is told by client')
-  }
+  lines.push(...trafficNotes(traffic))
   lines.push(
     `requests, ${span(timeline.binMs)} a bar, at most ${count(Math.max(...timeline.requests))}`,
   )
@@ -69,6 +67,7 @@ function usageLines({ usage, traffic }: Report): string[] {
 }
 
 function suggestionLines({ suggestions, traffic }: Report): string[] {
+  if (suggestions.length === 0) return [NOTHING_USED]
   return [
     'Suggested limits: a quarter above what most clients use, rounded up. What is over is counted in',
     'windows of the clock; --rule tells what any rule would have done.',

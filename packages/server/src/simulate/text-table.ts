@@ -1,4 +1,4 @@
-/** Column of a table: its heading, and whether it holds numbers, which stand on the right. */
+/** TableColumn is one column: its heading, and whether it holds numbers, which stand on the right. */
 export interface TableColumn {
   readonly head: string
   readonly right?: boolean

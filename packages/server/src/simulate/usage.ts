@@ -1,19 +1,18 @@
 import { createColumn } from './column.ts'
 
-/** The windows in which use is counted, and what they are called. */
+/** The windows in which use is counted. */
 const WINDOWS = [
-  { per: '1s', name: 'second', perUs: 1_000_000 },
-  { per: '1m', name: 'minute', perUs: 60_000_000 },
-  { per: '1h', name: 'hour', perUs: 3_600_000_000 },
+  { per: '1s', perUs: 1_000_000 },
+  { per: '1m', perUs: 60_000_000 },
+  { per: '1h', perUs: 3_600_000_000 },
 ] as const
 
 /** WindowUse is how much clients use within windows of one length, aligned to the clock. */
 export interface WindowUse {
   readonly per: string
   readonly perUs: number
-  readonly name: string
   /** The largest use of each client in one window, ascending. */
-  readonly largest: Uint32Array
+  readonly largest: Float64Array
   /** Use in one window by one client → how often that was so. */
   readonly uses: ReadonlyMap<number, number>
 }
@@ -26,14 +25,14 @@ export interface Usage {
   sum(clients: number): WindowUse[]
 }
 
-/** createUsage takes 36 bytes a client. */
+/** createUsage takes 60 bytes a client. */
 export function createUsage(): Usage {
   const tables = WINDOWS.map((window) => ({
     ...window,
     /** The window a client was last seen in, from 1 on; 0 for none. */
     seen: createColumn(),
-    used: createColumn(),
-    largest: createColumn(),
+    used: createColumn(Float64Array),
+    largest: createColumn(Float64Array),
     uses: new Map<number, number>(),
   }))
   /** The time of the first request, so that numbers of windows are small. */
@@ -60,20 +59,20 @@ export function createUsage(): Usage {
       }
     },
     sum: (clients) =>
-      tables.map(({ per, perUs, name, used, largest, uses }) => {
+      tables.map(({ per, perUs, used, largest, uses }) => {
         const all = new Map(uses)
-        const sorted = new Uint32Array(clients)
+        const sorted = new Float64Array(clients)
         for (let i = 0; i < clients; i += 1) {
           close(all, used.get(i))
           sorted[i] = largest.get(i)
         }
-        return { per, perUs, name, largest: sorted.sort(), uses: all }
+        return { per, perUs, largest: sorted.sort(), uses: all }
       }),
   }
 }
 
 /** percentile is the least value that `share` of a sorted list do not exceed; 0 for no list. */
-export function percentile(sorted: Uint32Array, share: number): number {
+export function percentile(sorted: Float64Array, share: number): number {
   if (sorted.length === 0) return 0
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]
 }

@@ -21,9 +21,7 @@ const report: FleetReport = {
 it('says what a lease saves, if there is a fleet without one to compare with', () => {
   const leased = { ...report, setup: withLease, tripsPerDecision: 0.25, under: 0, over: 6.2 }
   const text = fleetText([report, leased])
-  expect(text).toContain(
-    '10 nodes, no lease: 1.00 trips for each decision, 1.0 % refused too early',
-  )
+  expect(text).toContain('10 nodes, no lease: 1.00 trips for each decision, 1 % refused too early')
   expect(text).toContain(
     'a lease of 50: 75 % of the trips saved, nothing refused too early, up to 7',
   )

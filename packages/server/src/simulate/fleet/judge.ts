@@ -28,6 +28,7 @@ export interface Judgement {
   readonly bound: JudgedBound | undefined
 }
 
+/** JudgedBound is a documented bound, and whether it was kept. */
 export interface JudgedBound {
   /** The bound in words, and of the key with the most lost units. */
   readonly text: string

@@ -1,5 +1,5 @@
+import { createRandom } from '../random.ts'
 import type { FleetSetup } from './fleet-setup.ts'
-import { createRandom } from './random.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
 /** Of every so long, requests trickle in the first part, and come in a burst in the rest. */

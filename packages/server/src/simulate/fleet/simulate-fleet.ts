@@ -6,12 +6,12 @@ import {
   type Rule,
 } from 'sluice'
 import { type RedisStoreOptions, redisStore } from 'sluice/redis'
+import { createRandom } from '../random.ts'
 import { failOver } from './fail-over.ts'
 import type { FleetSetup } from './fleet-setup.ts'
 import { type FleetKey, type Judgement, judge, type Sources } from './judge.ts'
 import { createLink, type Link, type Outage } from './link.ts'
 import { startLoad } from './load.ts'
-import { createRandom } from './random.ts'
 import { createRedisStandIn, type RedisStandIn } from './redis-stand-in.ts'
 import type { VirtualTime } from './virtual-time.ts'
 

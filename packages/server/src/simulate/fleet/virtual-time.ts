@@ -1,7 +1,12 @@
-import { createEvents } from './events.ts'
+import { createEventQueue } from '../event-queue.ts'
 
 /** When the virtual clock begins: 2030-01-01, in microseconds. */
 const ORIGIN_US = Date.UTC(2030, 0) * 1_000
+
+/** What is due; cancelled, it does nothing. */
+interface Event {
+  task: () => void
+}
 
 /** VirtualTime is a clock that stands still until the next thing is due, and then jumps there. */
 export interface VirtualTime {
@@ -22,13 +27,15 @@ export interface VirtualTime {
  * The library keeps its own hold of some of them from the moment it is loaded, so this comes first.
  */
 export function installVirtualTime(): VirtualTime {
-  let events = createEvents()
+  let events = createEventQueue<Event>()
   // The last real one: between two turns all promises that can settle have settled.
   const nextTurn = setImmediate
   let nowUs = 0
 
   function at(us: number, task: () => void) {
-    return events.add(Math.max(nowUs, us), task)
+    const event: Event = { task }
+    events.add(Math.max(nowUs, us), event)
+    return event
   }
 
   /** As Node does it: whole milliseconds, at least one. */
@@ -37,7 +44,7 @@ export function installVirtualTime(): VirtualTime {
     return Object.assign(handle, { ref: () => handle, unref: () => handle })
   }
 
-  function cancel(handle: { task: () => void } | undefined) {
+  function cancel(handle: Event | undefined) {
     if (handle) handle.task = () => {}
   }
 
@@ -46,17 +53,17 @@ export function installVirtualTime(): VirtualTime {
     epochUs: () => ORIGIN_US + nowUs,
     at: (us, task) => void at(us, task),
     restart() {
-      events = createEvents()
+      events = createEventQueue()
       nowUs = 0
     },
     run: (isOver) =>
       new Promise((resolve, reject) => {
         function turn() {
-          const event = isOver() ? undefined : events.next()
-          if (!event) return resolve()
-          nowUs = event.us
+          const nextUs = events.nextUs()
+          if (isOver() || nextUs === Number.POSITIVE_INFINITY) return resolve()
+          nowUs = nextUs
           try {
-            event.task()
+            events.next().task()
           } catch (error) {
             return reject(error)
           }
