@@ -435,10 +435,10 @@ it.runIf(process.platform === 'linux')(
 )
 
 it('shows how far a scenario has come', async () => {
-  const args = ['--scenario', 'steady', '--rate', '10000', '--for', '1m', '--rule', '1/1s']
+  const args = ['--scenario', 'steady', '--rate', '20000', '--for', '1m', '--rule', '1/1s']
   const { statuses } = await run(args)
   expect(statuses.at(-1)).toBe('')
-  expect(statuses[0]).toMatch(/ % of 600,000 requests, [\d,.]+ requests\/s, about .* left$/)
+  expect(statuses[0]).toMatch(/ % of 1,200,000 requests, [\d,.]+ requests\/s, about .* left$/)
 })
 
 it('shows how far it has come, and takes that away at the end', async () => {
