@@ -26,14 +26,54 @@ async function row(page: Page, route: string): Promise<string[]> {
   return (await found.count()) === 0 ? [] : (await found.allInnerTexts()).slice(1, 3)
 }
 
+async function find(page: Page, text: string): Promise<void> {
+  await page.getByLabel('Key, or a part of it').fill(text)
+  await page.keyboard.press('Enter')
+}
+
 async function show(page: Page, key: string): Promise<void> {
   await page.getByLabel('Key, or a part of it').fill(key)
-  await page.getByRole('button', { name: 'Exactly this' }).click()
+  await page.getByRole('button', { name: 'Open exactly this' }).click()
   await page.locator('[data-role=tier]').waitFor()
 }
 
 function left(page: Page, limiter: string): Promise<string> {
   return page.locator(`[data-limiter=${limiter}] [data-role=remaining]`).innerText()
+}
+
+/** How many pixels of the chart of times are in the colour of the median. */
+function inkedPixels(page: Page): Promise<number> {
+  return page.evaluate<number>(`(() => {
+    const canvas = document.querySelector('[aria-label^="Time to decide"] canvas')
+    const colour = getComputedStyle(document.documentElement).getPropertyValue('--accent')
+    const [r, g, b] = colour.match(/\\d+/g).map(Number)
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+    let count = 0
+    for (let i = 0; i < data.length; i += 4) {
+      if (data[i] === r && data[i + 1] === g && data[i + 2] === b && data[i + 3] > 0) count += 1
+    }
+    return count
+  })()`)
+}
+
+/** The times that the chart of times writes when it is drawn next. */
+function timeLabels(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`new Promise((resolve) => {
+    const canvas = document.querySelector('[aria-label^="Time to decide"] canvas')
+    const context = canvas.getContext('2d')
+    const labels = []
+    context.fillText = (text) => {
+      if (labels.length === 0) setTimeout(() => resolve(labels.filter((each) => /:/.test(each))), 0)
+      labels.push(text)
+    }
+  })`)
+}
+
+/** The colours of the legends' markers. */
+function markers(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`[...document.querySelectorAll('.u-series')]
+    .filter((each) => each.querySelector('.u-marker').style.border)
+    .map((each) => getComputedStyle(each.querySelector('.u-marker')).borderTopColor)`)
 }
 
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
@@ -115,14 +155,81 @@ describe('the dashboard', () => {
     const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
     for (const user of ['ann', 'anna', 'bob']) await send(1, gatewayUrl, user)
     const page = await pages.open(apiUrl)
-    await page.getByLabel('Key, or a part of it').fill('ann')
-    await page.keyboard.press('Enter')
+    await find(page, 'ann')
     const found = page.locator('.found button')
     await found.first().waitFor()
     expect((await found.allInnerTexts()).sort()).toEqual(['x-user:ann', 'x-user:anna'])
     await found.last().click()
     await page.locator('[data-role=tier]').waitFor()
     expect(await left(page, 'tiers')).toBe('4')
+  })
+
+  it('finds keys that are fresh again, and those of a route with rules of its own', async () => {
+    const tiers = { free: [parseRule('2/1s')] }
+    const { apiUrl, gatewayUrl } = await start(settingsOf({ tiers }, routes))
+    const page = await pages.open(apiUrl)
+    await send(1, `${gatewayUrl}/login`, 'lea')
+    await send(20, `${gatewayUrl}/a`, 'alice')
+    const limited = page.getByRole('region', { name: 'Refused most' })
+    await expect.poll(() => limited.innerText(), { timeout: 5_000 }).toMatch(/last on rest/)
+    const inUse = async () => (await fetch(`${apiUrl}/v1/keys?filter=alice`)).json()
+    await expect.poll(inUse, { timeout: 5_000 }).toMatchObject({ keys: [] })
+    const found = page.locator('.found button')
+    await find(page, 'alic')
+    await expect.poll(() => found.allInnerTexts()).toEqual(['x-user:alice'])
+    await find(page, 'lea')
+    await expect.poll(() => found.allInnerTexts()).toEqual(['x-user:lea'])
+  })
+
+  it('says that no key matches, and opens none by itself', async () => {
+    const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
+    await send(1, gatewayUrl, 'alice')
+    const page = await pages.open(apiUrl)
+    await find(page, '127.0')
+    const searched = page.locator('[data-role=searched]')
+    await expect
+      .poll(() => searched.innerText())
+      .toMatch(/^No key in use contains ‘127\.0’; keys that are fresh are not listed\./)
+    expect(await page.locator('[data-role=key]').count()).toBe(0)
+    expect(page.url()).not.toContain('key=')
+    await press(page, 'Open exactly this')
+    await page.locator('[data-role=tier]').waitFor()
+    expect(page.url()).toContain('?key=127.0')
+    expect(await searched.innerText()).toBe('')
+    for (let i = 0; i < 10; i += 1) await send(1, gatewayUrl, `many${i}`)
+    await find(page, 'many')
+    await expect.poll(() => searched.innerText()).toMatch(/There may be more/)
+    expect(await page.locator('.found button').count()).toBe(10)
+  })
+
+  it.each([360, 1_280])('draws a lonely second, and its time, on %d pixels', async (width) => {
+    const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
+    const page = await pages.open(apiUrl, { viewport: { width, height: 740 } })
+    const seconds = (count: number) => sleep(count * 1_000)
+    await seconds(2)
+    expect(await inkedPixels(page)).toBe(0)
+    await send(1, gatewayUrl, 'alice')
+    await seconds(3)
+    expect(await inkedPixels(page)).toBeGreaterThan(8)
+    const labels = await timeLabels(page)
+    expect(labels.length).toBeGreaterThanOrEqual(2)
+    expect(labels.filter((label) => !label.endsWith(':00'))).toEqual([])
+  })
+
+  it('says where each rule comes from', async () => {
+    const overrides = { 'x-user:vip': [parseRule('500/1h')] }
+    const tiers = { free: [parseRule('60/1m burst 20')] }
+    const { apiUrl } = await start(settingsOf({ tiers, overrides }, routes))
+    const page = await pages.open(apiUrl)
+    const card = (limiter: string) => page.locator(`[data-limiter=${limiter}]`)
+    await show(page, 'x-user:alice')
+    expect(await card('tiers').innerText()).toMatch(/a rule of tier free/)
+    expect(await card('login').innerText()).toMatch(/a rule of route login/)
+    const words = card('tiers').getByText('60 per 1 min, at most 20 at once (token-bucket)')
+    expect((await words.boundingBox())?.height).toBeLessThan(30)
+    await show(page, 'x-user:vip')
+    await expect.poll(() => card('tiers').innerText()).toMatch(/a rule of its own/)
+    expect(await page.locator('caption').innerText()).toMatch(/In shadow: would have been refused/)
   })
 
   it('refills gauges between two readings', async () => {
@@ -257,8 +364,12 @@ describe('the dashboard', () => {
       expect(await namelessControls(page)).toEqual([])
       expect(await faintTexts(page)).toEqual([])
       const before = await inkOf(page)
+      const markersBefore = await markers(page)
+      expect(markersBefore).toHaveLength(4)
       await page.getByLabel('Theme').selectOption(scheme === 'light' ? 'dark' : 'light')
       expect(await inkOf(page)).not.toBe(before)
+      const after = await markers(page)
+      expect(after.filter((colour, i) => colour === markersBefore[i])).toEqual([])
     },
   )
 })

@@ -23,6 +23,7 @@ interface ChartProps {
 
 const HEIGHT = 200
 const SPAN_SECONDS = 300
+const LABEL_WIDTH = 65
 
 /** Chart draws lines over the last five minutes. The lines' number and names never change. */
 export function Chart({ label, times, lines, format }: ChartProps) {
@@ -82,12 +83,19 @@ function optionsOf(
     width,
     height: HEIGHT,
     cursor: { drag: { x: false, y: false } },
+    // Names, not what they are now: uPlot sets them once, and the theme may change.
+    legend: { markers: { stroke: (_plot, series) => `var(${lines[series - 1]?.colour})` } },
     scales: {
       x: { range: (_plot, _least, most) => [(most ?? Date.now() / 1_000) - SPAN_SECONDS, most] },
       y: { range: (_plot, _least, most) => [0, Math.max(most ?? 0, Number.MIN_VALUE) * 1.1 || 1] },
     },
     axes: [
-      { ...axis, space: 90, values: (_plot, values) => values.map((at) => clockOf(at * 1_000)) },
+      {
+        ...axis,
+        space: LABEL_WIDTH,
+        incrs: [60, 120],
+        values: (_plot, values) => values.map((at) => clockOf(at * 1_000)),
+      },
       { ...axis, size: 62, values: (_plot, values) => values.map(format) },
     ],
     series: [
@@ -97,9 +105,16 @@ function optionsOf(
         stroke: () => colour(name),
         width: 1.75,
         ...(isDashed ? { dash: [6, 3] } : {}),
-        points: { show: false },
+        points: { show: false, filter: isolated, size: 5, fill: () => colour(name) },
         value: (_plot: uPlot, value: number | null) => (value === null ? '–' : format(value)),
       })),
     ],
   }
+}
+
+/** A value between two seconds without any is no line, and is drawn as a point. */
+function isolated(plot: uPlot, series: number): number[] {
+  const values = plot.data[series] ?? []
+  const has = (i: number) => typeof values[i] === 'number'
+  return [...values.keys()].filter((i) => has(i) && !has(i - 1) && !has(i + 1))
 }

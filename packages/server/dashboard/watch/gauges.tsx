@@ -14,7 +14,9 @@ export function Gauges({ reading, about }: { reading: Reading; about: LiveAbout 
     const timer = setInterval(() => setNowMs(performance.now()), REDRAW_MS)
     return () => clearInterval(timer)
   }, [])
-  const { limits, rules } = reading.state
+  const { limits, rules, tier } = reading.state
+  const isOwn = JSON.stringify(rules) !== JSON.stringify(about.tiers[tier])
+  const ofClient = isOwn ? 'a rule of its own' : `a rule of tier ${tier}`
   const sinceMs = Math.max(0, nowMs - reading.atMs)
   return (
     <ul class="gauges">
@@ -22,7 +24,7 @@ export function Gauges({ reading, about }: { reading: Reading; about: LiveAbout 
         decision.rules.map((figures) => {
           const known = limiter === 'tiers' ? rules : (about.routes[limiter] ?? [])
           const rule = known.find(({ name }) => name === figures.rule)
-          const where = limiter === 'tiers' ? 'tier' : `route ${limiter}`
+          const where = limiter === 'tiers' ? ofClient : `a rule of route ${limiter}`
           return (
             <li key={`${limiter}/${figures.rule}`} data-limiter={limiter} data-rule={figures.rule}>
               <Gauge figures={figures} rule={rule} where={where} sinceMs={sinceMs} />

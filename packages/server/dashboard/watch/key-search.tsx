@@ -1,24 +1,28 @@
 import { useState } from 'preact/hooks'
 import { ask } from './api.ts'
 import { KeyText } from './key-text.tsx'
+import type { LiveState } from './live-state.ts'
 
 const SHOWN = 10
 
+/** Found is what a search has found, and what was searched for. */
+interface Found {
+  readonly text: string
+  readonly keys: readonly string[]
+}
+
 /** KeySearch finds keys that contain a text; or opens the key that is exactly that. */
-export function KeySearch({ look }: { look(key: string): void }) {
+export function KeySearch({ state, look }: { state: LiveState; look(key: string): void }) {
   const [text, setText] = useState('')
-  const [found, setFound] = useState<string[]>()
+  const [found, setFound] = useState<Found>()
   const [problem, setProblem] = useState('')
 
   async function search(): Promise<void> {
     try {
-      const query = new URLSearchParams({ filter: text, count: String(SHOWN) })
-      const { keys } = await (await ask(`/v1/keys?${query}`)).json()
-      const names = (keys as { key: string }[]).map(({ key }) => key)
+      const keys = await keysWith(text, state)
       setProblem('')
-      // A key that is fresh is not listed, and may be looked at all the same.
-      if (names.length === 0 || (names.length === 1 && names[0] === text)) return open(text)
-      setFound(names)
+      if (keys.length === 1 && keys[0] === text) return open(text)
+      setFound({ text, keys })
     } catch (error) {
       setProblem((error as Error).message)
     }
@@ -53,15 +57,18 @@ export function KeySearch({ look }: { look(key: string): void }) {
           Find
         </button>
         <button type="button" disabled={text === ''} onClick={() => open(text)}>
-          Exactly this
+          Open exactly this
         </button>
       </form>
       <p class="problem" role="alert">
         {problem}
       </p>
+      <p role="status" class="small" data-role="searched">
+        {found && <Searched {...found} />}
+      </p>
       {found && (
         <ul class="found">
-          {found.map((key) => (
+          {found.keys.map((key) => (
             <li key={key}>
               <button type="button" class="link" onClick={() => open(key)}>
                 <KeyText text={key} />
@@ -72,4 +79,29 @@ export function KeySearch({ look }: { look(key: string): void }) {
       )}
     </search>
   )
+}
+
+function Searched({ text, keys }: Found) {
+  if (keys.length >= SHOWN) return <>There may be more: write more of the key.</>
+  if (keys.length > 0) return null
+  if (text === '') return <>No key is in use; keys that are fresh are not listed.</>
+  return (
+    <>
+      No key in use contains ‘<KeyText text={text} />
+      ’; keys that are fresh are not listed. If it is a whole key, choose <i>Open exactly this</i>.
+    </>
+  )
+}
+
+/** keysWith are keys that contain a text: those the page shows, fresh or not, then those in use. */
+async function keysWith(text: string, { top, start }: LiveState): Promise<string[]> {
+  const shown = [...top.limited, ...top.talking].map(({ key }) => key)
+  const keys = new Set(shown.filter((key) => key.includes(text)))
+  for (const limiter of ['tiers', ...Object.keys(start.routes)]) {
+    if (keys.size >= SHOWN) break
+    const query = new URLSearchParams({ filter: text, limiter, count: String(SHOWN) })
+    const page = await (await ask(`/v1/keys?${query}`)).json()
+    for (const { key } of page.keys as { key: string }[]) keys.add(key)
+  }
+  return [...keys].slice(0, SHOWN)
 }

@@ -25,7 +25,7 @@ export function TopKeys({ id, title, none, keys, look }: TopKeysProps) {
               <KeyText text={key} />
             </button>
             <span class="small">
-              {[tier, rule, route && `on ${route}`].filter((part) => part !== '').join(' · ')}
+              {[tier, rule, route && `last on ${route}`].filter((part) => part !== '').join(' · ')}
             </span>
             <b data-role="count">{Math.round(count)}</b>
           </li>

@@ -35,7 +35,10 @@ export function Traffic({ state: { seconds } }: { state: LiveState }) {
       />
       <div class="scroll">
         <table>
-          <caption>By route and tier, last 5 minutes</caption>
+          <caption>
+            By route and tier, last 5 minutes. <i>In shadow</i>: would have been refused, and was
+            let through, because its route is in shadow mode.
+          </caption>
           <thead>
             <tr>
               <th scope="col">Route</th>

@@ -74,7 +74,7 @@ export function WatchPage() {
             <Status state={state} connection={connection} />
             <section class="panel looked" aria-labelledby="key-title">
               <h2 id="key-title">Who is limited, and why?</h2>
-              <KeySearch look={look} />
+              <KeySearch state={state} look={look} />
               {key !== '' && <KeyPanel id={key} state={state} close={() => look('')} />}
             </section>
             <Traffic state={state} />
