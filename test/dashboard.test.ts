@@ -41,16 +41,21 @@ function left(page: Page, limiter: string): Promise<string> {
   return page.locator(`[data-limiter=${limiter}] [data-role=remaining]`).innerText()
 }
 
-/** How many pixels of the chart of times are in the colour of the median. */
-function inkedPixels(page: Page): Promise<number> {
+/** How many pixels of the chart of times are in a colour of the style sheet. */
+function inkedPixels(page: Page, name: string): Promise<number> {
   return page.evaluate<number>(`(() => {
     const canvas = document.querySelector('[aria-label^="Time to decide"] canvas')
-    const colour = getComputedStyle(document.documentElement).getPropertyValue('--accent')
+    const colour = getComputedStyle(document.documentElement).getPropertyValue('${name}')
     const [r, g, b] = colour.match(/\\d+/g).map(Number)
-    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+    // Chromium complains of a canvas that is drawn and read again and again: read another.
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d')
+    copy.drawImage(canvas, 0, 0)
+    const { data } = copy.getImageData(0, 0, canvas.width, canvas.height)
     let count = 0
     for (let i = 0; i < data.length; i += 4) {
-      if (data[i] === r && data[i + 1] === g && data[i + 2] === b && data[i + 3] > 0) count += 1
+      // Edges are mixed with what is below.
+      const apart = [r, g, b].map((part, at) => Math.abs(part - data[i + at]))
+      if (data[i + 3] > 128 && Math.max(...apart) < 40) count += 1
     }
     return count
   })()`)
@@ -205,12 +210,15 @@ describe('the dashboard', () => {
   it.each([360, 1_280])('draws a lonely second, and its time, on %d pixels', async (width) => {
     const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
     const page = await pages.open(apiUrl, { viewport: { width, height: 740 } })
-    const seconds = (count: number) => sleep(count * 1_000)
-    await seconds(2)
-    expect(await inkedPixels(page)).toBe(0)
+    await expect.poll(() => page.locator('[aria-label^="Time to decide"] canvas').count()).toBe(1)
+    const median = () => inkedPixels(page, '--accent')
+    const p99 = () => inkedPixels(page, '--warn')
+    expect([await median(), await p99()]).toEqual([0, 0])
     await send(1, gatewayUrl, 'alice')
-    await seconds(3)
-    expect(await inkedPixels(page)).toBeGreaterThan(8)
+    // Seconds without any value come before and after it.
+    await sleep(3_500)
+    expect(await median()).toBeGreaterThan(4)
+    expect(await p99()).toBeGreaterThan(4)
     const labels = await timeLabels(page)
     expect(labels.length).toBeGreaterThanOrEqual(2)
     expect(labels.filter((label) => !label.endsWith(':00'))).toEqual([])

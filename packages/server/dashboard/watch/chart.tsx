@@ -105,7 +105,13 @@ function optionsOf(
         stroke: () => colour(name),
         width: 1.75,
         ...(isDashed ? { dash: [6, 3] } : {}),
-        points: { show: false, filter: isolated, size: 5, fill: () => colour(name) },
+        // A ring around a dot: where both lines have the same value, both are seen.
+        points: {
+          show: false,
+          filter: isolated,
+          size: isDashed ? 10 : 5,
+          fill: () => (isDashed ? 'transparent' : colour(name)),
+        },
         value: (_plot: uPlot, value: number | null) => (value === null ? '–' : format(value)),
       })),
     ],
