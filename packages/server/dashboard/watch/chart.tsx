@@ -82,6 +82,8 @@ function optionsOf(
   return {
     width,
     height: HEIGHT,
+    // The last time is written half beyond the chart.
+    padding: [null, LABEL_WIDTH / 2, null, null],
     cursor: { drag: { x: false, y: false } },
     // Names, not what they are now: uPlot sets them once, and the theme may change.
     legend: { markers: { stroke: (_plot, series) => `var(${lines[series - 1]?.colour})` } },
@@ -104,6 +106,7 @@ function optionsOf(
         label,
         stroke: () => colour(name),
         width: 1.75,
+        paths: runs,
         ...(isDashed ? { dash: [6, 3] } : {}),
         // A ring around a dot: where both lines have the same value, both are seen.
         points: {
@@ -116,6 +119,23 @@ function optionsOf(
       })),
     ],
   }
+}
+
+/** Lines that stop at a gap. uPlot draws on and hides the gap, and of steep lines a streak is seen. */
+function runs(plot: uPlot, series: number, from: number, to: number): uPlot.Series.Paths {
+  const stroke = new Path2D()
+  const [times, values = []] = [plot.data[0], plot.data[series]]
+  for (let i = from, isDrawing = false; i <= to; i += 1) {
+    const value = values[i]
+    if (typeof value === 'number') {
+      const x = plot.valToPos(times[i] as number, 'x', true)
+      const y = plot.valToPos(value, 'y', true)
+      if (isDrawing) stroke.lineTo(x, y)
+      else stroke.moveTo(x, y)
+    }
+    isDrawing = typeof value === 'number'
+  }
+  return { stroke }
 }
 
 /** A value between two seconds without any is no line, and is drawn as a point. */
