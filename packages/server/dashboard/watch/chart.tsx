@@ -95,7 +95,7 @@ function optionsOf(
       {
         ...axis,
         space: LABEL_WIDTH,
-        incrs: [60, 120],
+        incrs: [30, 60, 120],
         values: (_plot, values) => values.map((at) => clockOf(at * 1_000)),
       },
       { ...axis, size: 62, values: (_plot, values) => values.map(format) },
