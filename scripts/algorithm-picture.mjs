@@ -130,7 +130,7 @@ function axes() {
 
 function key() {
   const at = 270
-  return `<path class="pass" d="M${LEFT} ${at - 9}v10"/><text x="${LEFT + 8}" y="${at}">passes</text>
+  return `<path class="pass" d="M${LEFT} ${at - 9}v10"/><text x="${LEFT + 8}" y="${at}">admitted</text>
 <path class="refuse" d="M${LEFT + 62} ${at - 7}l6 6m0 -6l-6 6"/><text x="${LEFT + 74}" y="${at}">refused</text>
 <path class="remaining" d="M${LEFT + 136} ${at - 4}h20"/><text x="${LEFT + 162}" y="${at}">remaining</text>
 <path class="recent" d="M${LEFT + 238} ${at - 9}h20v10h-20z"/><text x="${LEFT + 264}" y="${at}">went ahead in the last 10 s</text>

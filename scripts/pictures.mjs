@@ -17,18 +17,27 @@ const figures = { limit: LIMIT, per: PER_MS }
 /** pictures gives each file's text. @returns {Record<string, string>} */
 export function pictures() {
   return {
-    'token-bucket.svg': algorithmPicture('Token bucket', tokenBucket({ ...figures, burst: 5 })),
-    'gcra.svg': algorithmPicture('GCRA', gcra({ ...figures, burst: 5 })),
-    'leaky-bucket.svg': algorithmPicture('Leaky bucket', leakyBucket({ ...figures, queue: 5 })),
+    'token-bucket.svg': algorithmPicture(
+      'Token bucket, 10/10s burst 5',
+      tokenBucket({ ...figures, burst: 5 }),
+    ),
+    'gcra.svg': algorithmPicture('GCRA, 10/10s burst 5', gcra({ ...figures, burst: 5 })),
+    'leaky-bucket.svg': algorithmPicture(
+      'Leaky bucket, 10/10s queue 5',
+      leakyBucket({ ...figures, queue: 5 }),
+    ),
     'fixed-window.svg': algorithmPicture(
-      'Fixed window',
+      'Fixed window, 10/10s align clock',
       fixedWindow({ ...figures, align: 'clock' }),
     ),
     'sliding-window-counter.svg': algorithmPicture(
-      'Sliding window counter',
+      'Sliding window counter, 10/10s',
       slidingWindowCounter(figures),
     ),
-    'sliding-window-log.svg': algorithmPicture('Sliding window log', slidingWindowLog(figures)),
+    'sliding-window-log.svg': algorithmPicture(
+      'Sliding window log, 10/10s',
+      slidingWindowLog(figures),
+    ),
   }
 }
 

@@ -144,12 +144,12 @@ function greeting(served: Served, file: string | undefined, workers: number): st
   const demonstration = `
 This is a demonstration: everything goes to a built-in echo. Try
 
-  curl -i ${gateway}/hello                 20 pass at once, then one a second
-  curl -i ${gateway}/search/it             costs five
-  curl ${api}/v1/keys/127.0.0.1            what is left, and of what
-  curl -X DELETE ${api}/v1/keys/127.0.0.1  forget it
+  curl -i ${gateway}/hello                    20 pass at once, then one a second
+  curl -i ${gateway}/search/it                costs five
+  curl ${api}/v1/keys/127.0.0.1               what is left, and of what
+  curl -X DELETE ${api}/v1/keys/127.0.0.1     forget it
 
-and for your own: sluice serve --config sluice.yaml
+and for your own, after Ctrl-C: npx sluice serve --config sluice.yaml
 `
   const processes = workers > 1 ? `   (${workers} processes)` : ''
   return `gateway  ${gateway}${processes}

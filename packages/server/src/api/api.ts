@@ -100,6 +100,7 @@ function problemOf(error: Error & { statusCode?: number }, logger: Logger): Prob
   }
   if ('problems' in error) return problem(422, error.message, { problems: error.problems })
   const status = error.statusCode ?? 500
+  if (status === 415) return problem(415, 'Send JSON, with Content-Type: application/json.')
   if (status < 500) return problem(status, error.message)
   logger.error(error)
   return problem(500, 'Something is wrong here.')
@@ -111,6 +112,7 @@ const statuses: Record<string, number> = {
   SLUICE_NOT_LISTABLE: 501,
   SLUICE_STORE_FULL: 507,
 }
+
 /** wholeOf reads a number from a query. */
 export function wholeOf(name: string, text: string, least: number, most: number): number {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN

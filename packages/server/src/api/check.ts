@@ -90,6 +90,8 @@ function callOf({ route, tier }: Check): { tier: string } | undefined {
 export function read<T extends z.ZodType>(schema: T, body: unknown): z.infer<T> {
   const result = schema.safeParse(body)
   if (result.success) return result.data
-  const problems = result.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+  const problems = result.error.issues.map(({ path, message }) =>
+    path.length > 0 ? `${path.join('.')}: ${message}` : message,
+  )
   throw new SluiceError('SLUICE_OPTION', `the body is not as expected: ${problems.join('; ')}.`)
 }

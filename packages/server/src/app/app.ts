@@ -121,7 +121,10 @@ export async function startApp(options: AppOptions): Promise<App> {
   function tokensOf({ jwt }: Settings, before?: State): VerifiedTokens | undefined {
     if (!jwt) return undefined
     if (JSON.stringify(jwt) === JSON.stringify(before?.settings.jwt)) return before?.tokens
-    return createVerifiedTokens(jwt, (message) => logger.warn(message))
+    return createVerifiedTokens(jwt, {
+      onBadToken: metrics.badToken,
+      onError: (message) => logger.warn(message),
+    })
   }
 
   let state = build(options.settings)

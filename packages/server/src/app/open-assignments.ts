@@ -35,7 +35,10 @@ export async function openAssignments(
   if (where.kind === 'redis' && client) {
     const kept = redisAssignments(client, store.prefix, (message) => logger.warn(message))
     await Promise.race([connected(client), pause(START_MS)])
-    const first = await kept.news().catch((error) => logger.warn(error.message))
+    const first = await kept.news().catch((error) => {
+      const told = 'Redis cannot be reached; tiers given at run time are not known until it can'
+      logger.warn({ error: error.message }, told)
+    })
     const assignments = createAssignments(first ?? nothing, kept.write, onChange)
     return { assignments, close: watch(kept, assignments) }
   }

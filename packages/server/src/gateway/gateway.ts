@@ -3,6 +3,7 @@ import { pipeline, type Readable, Transform } from 'node:stream'
 import replyFrom from '@fastify/reply-from'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
+import { createLimiter, tokenBucket } from 'sluice'
 import { PROBLEM_TYPE, type Problem, problem, problemText } from '../problem.ts'
 import type { Settings, UpstreamSettings } from '../settings.ts'
 import { clientHeaders, upstreamHeaders } from './forwarding.ts'
@@ -113,6 +114,15 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
     else go()
   })
 
+  /** One line a second for each upstream is enough to know. */
+  const lines = createLimiter(tokenBucket({ limit: 1, per: '1s' }))
+  const warn = ({ name, url }: UpstreamSettings, error: Error) => {
+    if (!lines.allow(name)) return
+    const { message, cause } = error as Error & { cause?: { code?: string; message?: string } }
+    const why = cause?.code ?? cause?.message ?? message
+    logger.warn({ upstream: name, url, error: why }, 'an upstream does not answer')
+  }
+
   app.all('/*', (request, reply) => {
     const { settings: route } = (request.raw as Marked)[routeOf]!
     const { upstream } = route
@@ -127,7 +137,7 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
       }),
     )
     if (upstream.url === 'echo:') return echo(request, reply)
-    return pass(request, reply, upstream, current().isProxy)
+    return pass(request, reply, upstream, current().isProxy, warn)
   })
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     const status = error.statusCode ?? 500
@@ -143,6 +153,7 @@ function pass(
   reply: FastifyReply,
   upstream: UpstreamSettings,
   isProxy: (address: string) => boolean,
+  warn: (upstream: UpstreamSettings, error: Error) => void,
 ) {
   const { body } = request
   if (body instanceof Transform) {
@@ -169,6 +180,7 @@ function pass(
     onError: (reply, { error }) => {
       if (isOversized(request.body)) return void send(reply as FastifyReply, tooLarge)
       const isLate = /timeout/i.test(`${(error as { code?: string }).code} ${error.message}`)
+      if (!request.raw.destroyed) warn(upstream, error)
       send(reply as FastifyReply, isLate ? tooLate : unreachable)
     },
   })

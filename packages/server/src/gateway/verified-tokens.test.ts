@@ -22,6 +22,8 @@ const asking = (token: string, header = 'authorization') =>
     headers: { [header]: header === 'authorization' ? `Bearer ${token}` : token },
   }) as unknown as IncomingMessage
 
+const quiet = { onBadToken() {}, onError: expect.fail }
+
 const closers: (() => void)[] = []
 afterEach(() => {
   for (const close of closers.splice(0)) close()
@@ -30,7 +32,7 @@ afterEach(() => {
 describe('createVerifiedTokens', () => {
   it('believes a token with the right signature, and remembers it until it expires', async () => {
     let nowMs = 1_000_000_000_000
-    const tokens = createVerifiedTokens({ ...none, secret }, expect.fail, () => nowMs)
+    const tokens = createVerifiedTokens({ ...none, secret }, quiet, () => nowMs)
     const token = await new SignJWT({ sub: 'alice', exp: nowMs / 1_000 + 60 })
       .setProtectedHeader({ alg: 'HS256' })
       .sign(symmetric)
@@ -45,11 +47,12 @@ describe('createVerifiedTokens', () => {
   })
 
   it('believes nothing else', async () => {
+    const reasons: string[] = []
     const { publicKey, privateKey } = pair()
     const pem = publicKey.export({ type: 'spki', format: 'pem' }) as string
     const tokens = createVerifiedTokens(
       { ...none, publicKey: pem, issuer: 'https://me', audience: 'api' },
-      expect.fail,
+      { ...quiet, onBadToken: (reason) => reasons.push(reason) },
     )
     const sign = (claims: object, key: unknown = privateKey, alg = 'ES256') =>
       new SignJWT({ sub: 'alice', iss: 'https://me', aud: 'api', ...claims })
@@ -78,6 +81,16 @@ describe('createVerifiedTokens', () => {
     ]
     const seen = await Promise.all(bad.map((token) => tokens.claimsOf(asking(token))))
     expect(seen).toEqual(bad.map(() => undefined))
+    const told = [
+      'algorithm',
+      'claim aud',
+      'claim iss',
+      'claim nbf',
+      'expired',
+      'signature',
+      'unreadable',
+    ]
+    expect([...new Set(reasons)].sort()).toEqual(told)
   })
 
   it('fetches keys, again when a token names an unknown one, and goes on when it cannot', async () => {
@@ -101,7 +114,7 @@ describe('createVerifiedTokens', () => {
     let nowMs = Date.now()
     const tokens = createVerifiedTokens(
       { ...none, jwks: `http://127.0.0.1:${port}/jwks`, header: 'x-token' },
-      (message) => complaints.push(message),
+      { ...quiet, onError: (message) => complaints.push(message) },
       () => nowMs,
     )
     const subjectOf = async (token: string) =>

@@ -9,6 +9,14 @@ import {
 } from 'jose'
 import type { JwtSettings } from '../settings.ts'
 
+/** TokenEvents are told what goes wrong. */
+export interface TokenEvents {
+  /** A token that is not good, and why, in a few words. */
+  onBadToken(reason: string): void
+  /** Keys that cannot be fetched. */
+  onError(message: string): void
+}
+
 /** VerifiedTokens reads JSON Web Tokens, and believes only those whose signature is right. */
 export interface VerifiedTokens {
   /** The claims of a request's token; undefined without one, or with one that is not good. */
@@ -38,7 +46,7 @@ const LARGEST_SET = 1_048_576
  */
 export function createVerifiedTokens(
   settings: JwtSettings,
-  onError: (message: string) => void,
+  { onBadToken, onError }: TokenEvents,
   nowMs: () => number = Date.now,
 ): VerifiedTokens {
   const { header, issuer, audience, jwks } = settings
@@ -74,7 +82,10 @@ export function createVerifiedTokens(
 
   async function verify(token: string): Promise<JWTPayload | undefined> {
     const used = keys
-    if (!used) return undefined
+    if (!used) {
+      onBadToken('no keys')
+      return undefined
+    }
     try {
       const currentDate = new Date(nowMs())
       const { payload } = await jwtVerify(token, used as KeyObject, { ...options, currentDate })
@@ -84,7 +95,13 @@ export function createVerifiedTokens(
       remembered.set(token, payload)
       return payload
     } catch (error) {
-      if ((error as { code?: string }).code === 'ERR_JWKS_NO_MATCHING_KEY') refresh(COOLDOWN_MS)
+      const { code = '', claim } = error as { code?: string; claim?: string }
+      if (code === 'ERR_JWKS_NO_MATCHING_KEY') refresh(COOLDOWN_MS)
+      onBadToken(
+        code === 'ERR_JWT_CLAIM_VALIDATION_FAILED'
+          ? `claim ${claim}`
+          : (reasons[code] ?? 'unreadable'),
+      )
       return undefined
     }
   }
@@ -99,9 +116,18 @@ export function createVerifiedTokens(
       if (!known) return verify(token)
       if (known.exp === undefined || known.exp * 1_000 > nowMs()) return known
       remembered.delete(token)
+      onBadToken('expired')
       return undefined
     },
   }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ERR_JWT_EXPIRED: 'expired',
+  ERR_JWKS_NO_MATCHING_KEY: 'unknown key',
+  ERR_JWKS_MULTIPLE_MATCHING_KEYS: 'no kid',
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: 'signature',
+  ERR_JOSE_ALG_NOT_ALLOWED: 'algorithm',
 }
 
 /** A set of keys is small; whoever sends more is not asked on. */

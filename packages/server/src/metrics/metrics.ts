@@ -17,6 +17,8 @@ export interface Metrics {
   decided(decided: Decided): void
   /** Counts a refusal for which no limiter was asked. */
   undecided(event: { readonly route: string; readonly reason: string }): void
+  /** Counts a token that is not good, so that its client counts by address. */
+  badToken(reason: string): void
   proxied(event: Proxied): void
   /** Says whether the store is away. Call it as often as you like: only changes are counted. */
   degraded(isDegraded: boolean): void
@@ -78,6 +80,12 @@ export function createMetrics({ version }: { version: string }): Metrics {
     labels: ['route', 'reason'],
     open: 1,
   })
+  const countBadToken = addCounter(registry, {
+    name: 'sluice_bad_tokens_total',
+    help: 'Tokens that are not good, by reason; their clients count by address.',
+    labels: ['reason'],
+    open: 1,
+  })
   const countResponse = addCounter(registry, {
     name: 'sluice_upstream_responses_total',
     help: 'Responses of upstreams by route, upstream and class of status.',
@@ -136,6 +144,7 @@ export function createMetrics({ version }: { version: string }): Metrics {
       if (DEGRADED_SOURCES.has(source)) degradedDecisions.inc({ source })
     },
     undecided: ({ route, reason }) => countUndecided([route, reason]),
+    badToken: (reason) => countBadToken([reason]),
     proxied({ route, upstream, status, seconds }) {
       countResponse([route, upstream, classOf(status)])
       observeUpstream(upstream, seconds)
