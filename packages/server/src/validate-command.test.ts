@@ -41,11 +41,12 @@ Tiers:
   free (default): 60 in 1m, at most 20 at once (token-bucket)
   pro: 600 in 1m, at most 100 at once (token-bucket) and 100000 in 1d (fixed-window)
   internal: unlimited
+Clients: 2 in a tier by name, 0 with rules of their own
 
 Routes, the first that matches counts:
-  search: /search/** (the tier's rules, cost 5, to demo)
+  search: /search/** (the tier's rules, by address, cost 5, to demo)
   health: /health (open, to demo)
-  everything: /** (the tier's rules, to demo)
+  everything: /** (the tier's rules, by address, to demo)
 
 Store: memory
 Gateway: 127.0.0.1:8080

@@ -4,7 +4,7 @@ import { type Command, readArguments } from './command.ts'
 import { configJsonSchema } from './config/json-schema.ts'
 import { readConfig } from './config/read-config.ts'
 import { reportProblems } from './report-problems.ts'
-import type { Listen, RouteSettings, Settings } from './settings.ts'
+import type { KeyPart, Listen, RouteSettings, Settings } from './settings.ts'
 
 const help = `Usage: sluice validate FILE
 
@@ -60,12 +60,20 @@ function summaryOf(file: string, settings: Settings): string {
     const mark = name === defaultTier ? ' (default)' : ''
     lines.push(`  ${name}${mark}: ${rulesText(rules)}`)
   }
+  const listed = Object.keys(settings.clients).length
+  const own = Object.keys(settings.overrides).length
+  lines.push(`Clients: ${listed} in a tier by name, ${own} with rules of their own`)
   lines.push('', 'Routes, the first that matches counts:')
   for (const route of routes) lines.push(`  ${routeText(route)}`)
+  if (routes.every(({ upstream }) => !upstream)) {
+    lines.push('  There is no upstream: the gateway answers 404, and only the API decides.')
+  }
   const urls = store.urls.map((url) => new URL(url).host).join(', ')
   const where = urls === '' ? '' : ` at ${urls}, on failure: ${store.onFailure}`
   lines.push('', `Store: ${store.kind}${where}`)
-  lines.push(`Gateway: ${listenText(settings.listen)}`, `API: ${listenText(settings.api)}`, '')
+  lines.push(`Gateway: ${listenText(settings.listen)}`, `API: ${listenText(settings.api)}`)
+  if (settings.decisionLog) lines.push(`Decision log: ${settings.decisionLog.file}`)
+  lines.push('')
   return lines.join('\n')
 }
 
@@ -79,11 +87,16 @@ function routeText(route: RouteSettings): string {
   const words = [
     ...Object.entries(route.headers).map(([header, value]) => `if ${header} is ${value}`),
     route.isOpen ? 'open' : rules ? rulesText(rules) : "the tier's rules",
+    ...(route.isOpen ? [] : [`by ${route.key.map(keyText).join(' and ')}`]),
     ...(cost === 1 ? [] : [`cost ${cost}`]),
     ...(route.shadow ? ['shadow'] : []),
     upstream ? `to ${upstream.name}` : 'to no upstream',
   ]
   return `${name === what ? '' : `${name}: `}${what} (${words.join(', ')})`
+}
+
+function keyText(part: KeyPart): string {
+  return 'name' in part ? `${part.from}:${part.name}` : part.from
 }
 
 function rulesText(rules: readonly Rule[]): string {
