@@ -11,6 +11,17 @@ describe('systemClock', () => {
     expect(Math.abs(readings[0] / 1_000 - Date.now())).toBeLessThan(60_000)
   })
 
+  it('goes with performance.now(), on which all threads agree, to two microseconds', () => {
+    const originUs = performance.timeOrigin * 1_000
+    const off = Array.from({ length: 1_000 }, () => {
+      const beforeUs = originUs + performance.now() * 1_000
+      const us = systemClock.nowUs()
+      const afterUs = originUs + performance.now() * 1_000
+      return Math.max(beforeUs - us, us - afterUs)
+    })
+    expect(Math.max(...off)).toBeLessThan(2)
+  })
+
   it('splits a sleep of over 24 days, which would otherwise end at once', async () => {
     const timeouts: number[] = []
     const spy = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((_: unknown, ms: number) => {

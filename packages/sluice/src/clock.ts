@@ -14,6 +14,41 @@ export interface Clock {
 const ORIGIN_US = Math.round(performance.timeOrigin * 1_000)
 const now = performance.now.bind(performance)
 
+interface NodeProcess {
+  readonly versions?: { readonly node?: string }
+  hrtime(): [seconds: number, nanoseconds: number]
+}
+
+/** The same clock as performance.now(), and cheaper to read; the others have no better one. */
+function readerOf(process: NodeProcess | undefined): () => number {
+  if (!process?.versions?.node) return () => ORIGIN_US + Math.floor(now() * 1_000)
+  const { hrtime } = process
+  const zeroUs = zeroOf(hrtime)
+  return () => {
+    const time = hrtime()
+    return ORIGIN_US + Math.floor(time[0] * 1_000_000 - zeroUs + time[1] / 1_000)
+  }
+}
+
+/** What `hrtime` read when performance.now() was 0: the closest of some readings on both sides. */
+function zeroOf(hrtime: NodeProcess['hrtime']): number {
+  const readUs = () => {
+    const [seconds, nanoseconds] = hrtime()
+    return seconds * 1_000_000 + nanoseconds / 1_000
+  }
+  let zeroUs = 0
+  let closestUs = Number.POSITIVE_INFINITY
+  for (let i = 0; i < 10; i += 1) {
+    const beforeUs = readUs()
+    const us = now() * 1_000
+    const afterUs = readUs()
+    if (afterUs - beforeUs >= closestUs) continue
+    closestUs = afterUs - beforeUs
+    zeroUs = (beforeUs + afterUs) / 2 - us
+  }
+  return zeroUs
+}
+
 /** Longer timeouts overflow 32 bits and fire at once. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
 
@@ -22,7 +57,7 @@ const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
  * setting the machine's time neither mints nor takes units.
  */
 export const systemClock: Clock = {
-  nowUs: () => ORIGIN_US + Math.floor(now() * 1_000),
+  nowUs: readerOf((globalThis as { process?: NodeProcess }).process),
   async sleep(ms, signal) {
     const untilMs = now() + ms
     for (let left = ms; left > 0; left = untilMs - now()) {

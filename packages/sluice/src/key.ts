@@ -3,9 +3,14 @@ import { SluiceError, shown } from './errors.ts'
 /** The longest key, in UTF-16 units. */
 const LONGEST_KEY = 1_024
 
-/** checkKey throws unless `key` is a non-empty string of at most 1,024 UTF-16 units. */
+/** isKey tells whether `key` is a non-empty string of at most 1,024 UTF-16 units. */
+export function isKey(key: unknown): key is string {
+  return typeof key === 'string' && key.length > 0 && key.length <= LONGEST_KEY
+}
+
+/** checkKey throws unless `key` is one. */
 export function checkKey(key: unknown): asserts key is string {
-  if (typeof key === 'string' && key.length > 0 && key.length <= LONGEST_KEY) return
+  if (isKey(key)) return
   throw new SluiceError(
     'SLUICE_KEY',
     `a key must be a string of 1 to ${LONGEST_KEY} UTF-16 units, got ${shown(key)}. ` +

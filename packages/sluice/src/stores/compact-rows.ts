@@ -4,7 +4,7 @@ import { type Column, strideOf } from './layout.ts'
 import { moveCells, type RowCare, type Rows } from './rows.ts'
 
 /** Rows that a shard is meant for when all are taken: small enough to be copied unnoticed. */
-const SHARD_ROWS = 4_096
+const SHARD_ROWS = 16_384
 const MOST_SHARDS = 65_536
 
 /** Rows looked at for the one nearest to fresh. */
@@ -12,6 +12,15 @@ const LOOKED_AT = 4
 
 /** A shard of up to so many slots keeps rows that have become fresh: they may well come back. */
 const KEPT_SLOTS = 256
+
+/** Shard is a part of the table, with room for rows of its own. */
+interface Shard {
+  words: Int32Array
+  cells: Float64Array
+  slots: number
+  /** Slots that hold a row. */
+  taken: number
+}
 
 /**
  * createCompactRows is a hash table in typed arrays, cut into shards so that growing one never
@@ -33,110 +42,109 @@ const KEPT_SLOTS = 256
  */
 export function createCompactRows(maxRows: number, care: RowCare): Rows {
   const print = createFingerprint(newSecret())
-  const shards = shardsFor(maxRows)
-  const words: Int32Array[] = []
-  const cells: Float64Array[] = []
-  const slots = new Uint32Array(shards)
-  const taken = new Uint32Array(shards)
+  const shards: Shard[] = Array.from({ length: shardsFor(maxRows) }, newShard)
+  const shardMask = shards.length - 1
   /** Cells per row, and per slot. */
   let stride = 0
   let width = 1
   /** Tags above 15 do not fit into four bits: from then on every slot has a cell for its tag. */
   let wide = false
-  /** The slot at the cursor; after a `find` that failed, the empty one that ended it. */
+  /** The shard and slot at the cursor; after a `find` that failed, the empty one that ended it. */
+  let shard = shards[0]
   let slot = 0
 
   /** Uses the top 16 bits; a shard has at most 65,536 slots. */
   const homeOf = (low: number, count: number) => Math.imul(low >>> 16, count) >>> 16
   const after = (at: number, count: number) => (at + 1 === count ? 0 : at + 1)
-  const isEmpty = (shard: number, at: number) => words[shard][2 * at * width + 1] === 0
+  const isEmpty = ({ words }: Shard, at: number) => words[2 * at * width + 1] === 0
 
-  function allot(shard: number, count: number): void {
+  function allot(shard: Shard, count: number): void {
     const buffer = new ArrayBuffer(8 * width * count)
-    words[shard] = new Int32Array(buffer)
-    cells[shard] = new Float64Array(buffer)
-    slots[shard] = count
+    shard.words = new Int32Array(buffer)
+    shard.cells = new Float64Array(buffer)
+    shard.slots = count
   }
 
   function clear(): void {
-    for (let shard = 0; shard < shards; shard += 1) allot(shard, 1)
-    taken.fill(0)
+    for (const shard of shards) {
+      allot(shard, 1)
+      shard.taken = 0
+    }
     rows.size = 0
   }
 
-  function tagAt(shard: number, at: number): number {
-    if (wide) return cells[shard][at * width + 1 + stride]
-    return words[shard][2 * at * width + 1] & 15
+  function tagAt({ words, cells }: Shard, at: number): number {
+    return wide ? cells[at * width + 1 + stride] : words[2 * at * width + 1] & 15
   }
 
-  function point(shard: number, at: number): void {
+  function point(at: number): void {
     slot = at
-    rows.shard = shard
-    rows.cells = cells[shard]
+    rows.cells = shard.cells
     rows.base = at * width + 1
     rows.tag = tagAt(shard, at)
   }
 
   function retag(tag: number): void {
     if (tag > 15 && !wide) widen()
+    const { words, cells } = shard
     const second = 2 * slot * width + 1
-    words[rows.shard][second] = (words[rows.shard][second] & ~15) | (wide ? 1 : tag)
-    if (wide) rows.cells[rows.base + stride] = tag
+    words[second] = (words[second] & ~15) | (wide ? 1 : tag)
+    if (wide) cells[rows.base + stride] = tag
     rows.tag = tag
   }
 
+  /** Moves the cursor to the row of a fingerprint, or to the empty slot that ends the search. */
   function locate(low: number, high: number): boolean {
-    const shard = (high >>> 4) & (shards - 1)
-    const table = words[shard]
-    const count = slots[shard]
-    let at = homeOf(low, count)
+    const number = (high >>> 4) & shardMask
+    const found = shards[number]
+    const { words, slots } = found
+    shard = found
+    rows.shard = number
+    let at = homeOf(low, slots)
     for (;;) {
-      const first = 2 * at * width
-      const second = table[first + 1]
+      const second = words[2 * at * width + 1]
       if (second === 0) break
-      if (table[first] === low && (second & ~15) === high) {
-        point(shard, at)
+      if (words[2 * at * width] === low && (second & ~15) === high) {
+        point(at)
         return true
       }
-      at = after(at, count)
+      at = after(at, slots)
     }
     slot = at
-    rows.shard = shard
     return false
   }
 
-  function freshAtUs(shard: number, at: number): number {
-    return care.freshAtUs(cells[shard], at * width + 1, tagAt(shard, at))
+  function freshAtUs(shard: Shard, at: number): number {
+    return care.freshAtUs(shard.cells, at * width + 1, tagAt(shard, at))
   }
 
   /** A slot for the newcomer that was just looked for, in its shard, on its way from home. */
   function takeSlot(nowUs: number): number {
-    const { shard } = rows
-    if (rows.size >= maxRows && evict(shard, slot, nowUs)) return slot
-    if (4 * (taken[shard] + 1) > 3 * slots[shard]) {
-      const fresh = slots[shard] > KEPT_SLOTS ? freshOnTheWay(shard, nowUs) : -1
+    if (rows.size >= maxRows && evict(nowUs)) return slot
+    if (4 * (shard.taken + 1) > 3 * shard.slots) {
+      const fresh = shard.slots > KEPT_SLOTS ? freshOnTheWay(nowUs) : -1
       if (fresh >= 0) return fresh
-      grow(shard, nowUs)
+      grow(nowUs)
     }
-    taken[shard] += 1
+    shard.taken += 1
     rows.size += 1
-    return emptyFrom(shard, homeOf(print.low, slots[shard]))
+    return emptyFrom(shard, homeOf(print.low, shard.slots))
   }
 
   /** The slot of a fresh row between the newcomer's home and the next empty slot, or −1. */
-  function freshOnTheWay(shard: number, nowUs: number): number {
-    const count = slots[shard]
-    for (let at = homeOf(print.low, count); !isEmpty(shard, at); at = after(at, count)) {
+  function freshOnTheWay(nowUs: number): number {
+    const { slots } = shard
+    for (let at = homeOf(print.low, slots); !isEmpty(shard, at); at = after(at, slots)) {
       if (freshAtUs(shard, at) > nowUs) continue
-      care.dropped(cells[shard], at * width + 1)
+      care.dropped(shard.cells, at * width + 1)
       return at
     }
     return -1
   }
 
-  function emptyFrom(shard: number, from: number): number {
+  function emptyFrom(shard: Shard, from: number): number {
     let at = from
-    while (!isEmpty(shard, at)) at = after(at, slots[shard])
+    while (!isEmpty(shard, at)) at = after(at, shard.slots)
     return at
   }
 
@@ -144,80 +152,75 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
    * Evicts the row nearest to fresh among the next ones from the newcomer's home. True when the
    * newcomer can have its slot, which is then `slot`; else that was given back.
    */
-  function evict(home: number, end: number, nowUs: number): boolean {
-    let shard = home
-    while (taken[shard] === 0) shard = (shard + 1) & (shards - 1)
-    const count = slots[shard]
-    let at = homeOf(print.low, count)
+  function evict(nowUs: number): boolean {
+    let number = rows.shard
+    while (shards[number].taken === 0) number = (number + 1) & shardMask
+    const from = shards[number]
+    const { cells, slots, taken } = from
+    let at = homeOf(print.low, slots)
     let nearest = at
     let nearestUs = Number.POSITIVE_INFINITY
-    let onTheWay = shard === home
+    let onTheWay = from === shard
     let isOnTheWay = false
-    const most = Math.min(LOOKED_AT, taken[shard])
-    for (let looked = 0; looked < most; at = after(at, count)) {
-      if (at === end) onTheWay = false
-      if (isEmpty(shard, at)) continue
+    const most = Math.min(LOOKED_AT, taken)
+    for (let looked = 0; looked < most; at = after(at, slots)) {
+      if (at === slot) onTheWay = false
+      if (isEmpty(from, at)) continue
       looked += 1
-      const freshUs = freshAtUs(shard, at)
+      const freshUs = freshAtUs(from, at)
       if (freshUs >= nearestUs) continue
       nearest = at
       nearestUs = freshUs
       isOnTheWay = onTheWay
     }
     const base = nearest * width + 1
-    if (nearestUs > nowUs) care.evicted(cells[shard], base, tagAt(shard, nearest), shard, nowUs)
-    care.dropped(cells[shard], base)
-    if (!isOnTheWay) giveBack(shard, nearest)
+    if (nearestUs > nowUs) care.evicted(cells, base, tagAt(from, nearest), number, nowUs)
+    care.dropped(cells, base)
+    if (!isOnTheWay) giveBack(from, nearest)
     slot = nearest
     return isOnTheWay
   }
 
-  /** Copies a slot of some words and cells into one of the shard; in loops, since it is small. */
-  function copySlot(
-    shard: number,
-    from: number,
-    fromWords: Int32Array,
-    fromCells: Float64Array,
-    to: number,
-  ): void {
+  /** Copies a slot of one shard's arrays into one of another's; in loops, since it is small. */
+  function copySlot(from: Pick<Shard, 'words' | 'cells'>, at: number, to: Shard, toAt: number) {
     // The first cell is the fingerprint: bits that a float64 need not keep.
-    words[shard][2 * to * width] = fromWords[2 * from * width]
-    words[shard][2 * to * width + 1] = fromWords[2 * from * width + 1]
-    for (let i = 1; i < width; i += 1) cells[shard][to * width + i] = fromCells[from * width + i]
+    to.words[2 * toAt * width] = from.words[2 * at * width]
+    to.words[2 * toAt * width + 1] = from.words[2 * at * width + 1]
+    for (let i = 1; i < width; i += 1) to.cells[toAt * width + i] = from.cells[at * width + i]
   }
 
   /** Empties a slot, and moves up the rows behind it that would be cut off from their home. */
-  function giveBack(shard: number, at: number): void {
-    const count = slots[shard]
+  function giveBack(shard: Shard, at: number): void {
+    const { words, cells, slots } = shard
     let hole = at
-    for (let next = after(at, count); !isEmpty(shard, next); next = after(next, count)) {
-      const home = homeOf(words[shard][2 * next * width], count)
+    for (let next = after(at, slots); !isEmpty(shard, next); next = after(next, slots)) {
+      const home = homeOf(words[2 * next * width], slots)
       const isBehindHole = hole < next ? home > hole && home <= next : home > hole || home <= next
       if (isBehindHole) continue
-      copySlot(shard, next, words[shard], cells[shard], hole)
+      copySlot(shard, next, shard, hole)
       hole = next
     }
-    for (let i = 0; i < width; i += 1) cells[shard][hole * width + i] = 0
-    taken[shard] -= 1
+    for (let i = 0; i < width; i += 1) cells[hole * width + i] = 0
+    shard.taken -= 1
     rows.size -= 1
   }
 
-  /** Copies the rows in use into a shard that they fill by half. */
-  function grow(shard: number, nowUs: number): void {
-    const [oldWords, oldCells] = [words[shard], cells[shard]]
-    const keepsAll = slots[shard] <= KEPT_SLOTS
+  /** Copies the newcomer's shard's rows in use into arrays that they fill by half. */
+  function grow(nowUs: number): void {
+    const { words, cells, slots, taken } = shard
+    const keepsAll = slots <= KEPT_SLOTS
     const inUse: number[] = []
-    for (let at = 0; at < slots[shard]; at += 1) {
+    for (let at = 0; at < slots; at += 1) {
       if (isEmpty(shard, at)) continue
       if (keepsAll || freshAtUs(shard, at) > nowUs) inUse.push(at)
-      else care.dropped(oldCells, at * width + 1)
+      else care.dropped(cells, at * width + 1)
     }
-    rows.size -= taken[shard] - inUse.length
-    taken[shard] = inUse.length
+    rows.size -= taken - inUse.length
+    shard.taken = inUse.length
     allot(shard, Math.max(8, 2 * (inUse.length + 1)))
-    for (const from of inUse) {
-      const at = emptyFrom(shard, homeOf(oldWords[2 * from * width], slots[shard]))
-      copySlot(shard, from, oldWords, oldCells, at)
+    for (const at of inUse) {
+      const home = homeOf(words[2 * at * width], shard.slots)
+      copySlot({ words, cells }, at, shard, emptyFrom(shard, home))
     }
   }
 
@@ -227,17 +230,18 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     stride = strideOf(columns)
     wide = widen
     width = 1 + stride + (wide ? 1 : 0)
-    for (let shard = 0; shard < shards; shard += 1) {
-      const [oldWords, oldCells] = [words[shard], cells[shard]]
-      allot(shard, slots[shard])
-      for (let at = 0; at < slots[shard]; at += 1) {
+    for (const shard of shards) {
+      const { words: oldWords, cells: oldCells, slots } = shard
+      allot(shard, slots)
+      const { words, cells } = shard
+      for (let at = 0; at < slots; at += 1) {
         const [low, second] = [oldWords[2 * at * oldWidth], oldWords[2 * at * oldWidth + 1]]
         if (second === 0) continue
         const tag = wasWide ? oldCells[at * oldWidth + 1 + oldStride] : second & 15
-        words[shard][2 * at * width] = low
-        words[shard][2 * at * width + 1] = (second & ~15) | (wide ? 1 : tag)
-        if (wide) cells[shard][at * width + 1 + stride] = tag
-        moveCells(oldCells, at * oldWidth + 1, before, cells[shard], at * width + 1, columns)
+        words[2 * at * width] = low
+        words[2 * at * width + 1] = (second & ~15) | (wide ? 1 : tag)
+        if (wide) cells[at * width + 1 + stride] = tag
+        moveCells(oldCells, at * oldWidth + 1, before, cells, at * width + 1, columns)
       }
     }
   }
@@ -245,7 +249,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   let columns: readonly Column[] = []
   function widen(): void {
     reshape(columns, columns, true)
-    point(rows.shard, slot)
+    point(slot)
   }
 
   // Plain fields only: an accessor would turn the object into a slow one.
@@ -256,7 +260,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     shard: 0,
     size: 0,
     maxRows,
-    shards,
+    shards: shards.length,
     holdsLists: false,
     holdsKeys: false,
 
@@ -266,23 +270,25 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     },
     insert(_key, start, tag, nowUs) {
       const at = takeSlot(nowUs)
-      const { shard } = rows
-      words[shard][2 * at * width] = print.low
-      words[shard][2 * at * width + 1] = (print.high & ~15) | 1
-      point(shard, at)
-      for (let i = 0; i < stride; i += 1) rows.cells[rows.base + i] = start[i]
+      const { words, cells } = shard
+      words[2 * at * width] = print.low
+      words[2 * at * width + 1] = (print.high & ~15) | 1
+      point(at)
+      for (let i = 0; i < stride; i += 1) cells[rows.base + i] = start[i]
       retag(tag)
     },
     retag,
-    remove: () => giveBack(rows.shard, slot),
+    remove: () => giveBack(shard, slot),
     each(visit) {
-      for (let shard = 0; shard < shards; shard += 1) {
-        for (let at = 0; at < slots[shard]; at += 1) {
-          if (isEmpty(shard, at)) continue
-          point(shard, at)
+      shards.forEach((each, number) => {
+        shard = each
+        rows.shard = number
+        for (let at = 0; at < each.slots; at += 1) {
+          if (isEmpty(each, at)) continue
+          point(at)
           visit()
         }
-      }
+      })
     },
     clear,
     move(before, after) {
@@ -296,7 +302,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     },
     id() {
       const first = 2 * slot * width
-      return idOf(words[rows.shard][first], words[rows.shard][first + 1] & ~15)
+      return idOf(shard.words[first], shard.words[first + 1] & ~15)
     },
     hasId(id) {
       const [low, high] = id.split(' ').map(Number)
@@ -305,6 +311,10 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   }
   clear()
   return rows
+}
+
+function newShard(): Shard {
+  return { words: new Int32Array(0), cells: new Float64Array(0), slots: 0, taken: 0 }
 }
 
 function idOf(low: number, high: number): string {

@@ -20,13 +20,16 @@ export function newSecret(): Int32Array {
  * both output words from the final state.
  */
 export function createFingerprint([secret0, secret1]: Int32Array): Fingerprint {
-  let lastKey = ''
+  /** The key that was read last, if it was read twice in a row. */
+  let again = ''
   // A small function of its own, so that it is inlined.
   function read(key: string): void {
     // The same key again, as hot ones come: comparing is cheaper than hashing.
-    if (key === lastKey) return
-    lastKey = key
+    if (key === again) return
+    const { low, high } = print
     hash(key)
+    // Not every key is remembered: to write down a new string costs as much as to hash it.
+    again = low === print.low && high === print.high ? key : ''
   }
 
   function hash(key: string): void {

@@ -168,29 +168,44 @@ export function createTable(
     })
   }
 
+  /** `allow` for several rules, other rules than the row was written for, or a key without row. */
+  function allowAny(
+    set: LaidRules,
+    key: string,
+    cost: number,
+    nowUs: number,
+    known: boolean,
+  ): boolean {
+    if (known) {
+      if (rows.tag !== set.tag) adoptRow(set, nowUs)
+      if (waitOf(set, rows.cells, rows.base, lists, cost, nowUs) > 0) return false
+      if (cost === 0) return true
+    } else {
+      prepareStart(set, nowUs)
+      if (waitOf(set, start, 0, lists, cost, nowUs) > 0) return false
+      if (cost === 0 || set.stateless) return true
+      insert(set, key, nowUs)
+    }
+    spendRow(set, rows.cells, rows.base, lists, cost, nowUs)
+    return true
+  }
+
   return {
     nowUs,
     use,
 
     allow(set, key, cost, nowUs) {
-      const blocked = blocks.size > 0 && blockedUs(key, nowUs) > 0
-      if (find(set, key, nowUs)) {
-        if (blocked) return false
-        const { only } = set
-        if (only !== undefined) {
-          return only.algorithm.take(rows.cells, rows.base + set.at[0], only, cost, nowUs) === 0
-        }
-        if (waitOf(set, rows.cells, rows.base, lists, cost, nowUs) > 0) return false
-        if (cost === 0) return true
-      } else {
-        if (blocked) return false
-        prepareStart(set, nowUs)
-        if (waitOf(set, start, 0, lists, cost, nowUs) > 0) return false
-        if (cost === 0 || set.stateless) return true
-        insert(set, key, nowUs)
+      if (blocks.size > 0 && blockedUs(key, nowUs) > 0) {
+        find(set, key, nowUs)
+        return false
       }
-      spendRow(set, rows.cells, rows.base, lists, cost, nowUs)
-      return true
+      const known = rows.find(key)
+      const { only } = set
+      // Short, so that it is inlined: this is the hot path.
+      if (known && only !== undefined && rows.tag === set.tag) {
+        return only.algorithm.take(rows.cells, rows.base + set.at[0], only, cost, nowUs) === 0
+      }
+      return allowAny(set, key, cost, nowUs, known)
     },
 
     decide(set, key, cost, nowUs, spend) {

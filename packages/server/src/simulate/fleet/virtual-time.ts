@@ -74,6 +74,8 @@ export function installVirtualTime(): VirtualTime {
   }
   Object.defineProperty(performance, 'timeOrigin', { value: ORIGIN_US / 1_000 })
   performance.now = () => nowUs / 1_000
+  const hrtime = () => [Math.floor(nowUs / 1_000_000), (nowUs % 1_000_000) * 1_000]
+  process.hrtime = Object.assign(hrtime, process.hrtime) as NodeJS.HRTime
   Object.assign(globalThis, {
     setTimeout: timer,
     clearTimeout: cancel,
