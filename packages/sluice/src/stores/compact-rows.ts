@@ -52,6 +52,8 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   /** The shard and slot at the cursor; after a `find` that failed, the empty one that ended it. */
   let shard = shards[0]
   let slot = 0
+  /** Whether the cursor is on the row of the key whose fingerprint was read last. */
+  let isThere = false
 
   /** Uses the top 16 bits; a shard has at most 65,536 slots. */
   const homeOf = (low: number, count: number) => Math.imul(low >>> 16, count) >>> 16
@@ -59,6 +61,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   const isEmpty = ({ words }: Shard, at: number) => words[2 * at * width + 1] === 0
 
   function allot(shard: Shard, count: number): void {
+    isThere = false
     const buffer = new ArrayBuffer(8 * width * count)
     shard.words = new Int32Array(buffer)
     shard.cells = new Float64Array(buffer)
@@ -265,8 +268,9 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     holdsKeys: false,
 
     find(key) {
-      print.read(key)
-      return locate(print.low, print.high & ~15)
+      if (print.read(key) && isThere) return true
+      isThere = locate(print.low, print.high & ~15)
+      return isThere
     },
     insert(_key, start, tag, nowUs) {
       const at = takeSlot(nowUs)
@@ -278,8 +282,12 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
       retag(tag)
     },
     retag,
-    remove: () => giveBack(shard, slot),
+    remove() {
+      isThere = false
+      giveBack(shard, slot)
+    },
     each(visit) {
+      isThere = false
       shards.forEach((each, number) => {
         shard = each
         rows.shard = number
@@ -297,7 +305,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     },
 
     idOf(key) {
-      print.read(key)
+      isThere = print.read(key) && isThere
       return idOf(print.low, print.high & ~15)
     },
     id() {
@@ -305,6 +313,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
       return idOf(shard.words[first], shard.words[first + 1] & ~15)
     },
     hasId(id) {
+      isThere = false
       const [low, high] = id.split(' ').map(Number)
       return locate(low, high)
     },

@@ -7,7 +7,8 @@ export interface Fingerprint {
   /** The first and the other 32 bits, after `read`. */
   low: number
   high: number
-  read(key: string): void
+  /** Tells whether it is the key that was read before, too. */
+  read(key: string): boolean
 }
 
 /** newSecret draws the secret of a fingerprint. */
@@ -23,13 +24,16 @@ export function createFingerprint([secret0, secret1]: Int32Array): Fingerprint {
   /** The key that was read last, if it was read twice in a row. */
   let again = ''
   // A small function of its own, so that it is inlined.
-  function read(key: string): void {
+  function read(key: string): boolean {
     // The same key again, as hot ones come: comparing is cheaper than hashing.
-    if (key === again) return
+    if (key === again) return true
     const { low, high } = print
     hash(key)
     // Not every key is remembered: to write down a new string costs as much as to hash it.
-    again = low === print.low && high === print.high ? key : ''
+    again = ''
+    if (low !== print.low || high !== print.high) return false
+    again = key
+    return true
   }
 
   function hash(key: string): void {

@@ -27,12 +27,15 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
   let free: number[] = []
   /** The row number at the cursor. */
   let row = 0
+  /** The key of that row, if it was found twice in a row. */
+  let again = ''
   /** Goes round the rows, to sweep and to evict. */
   let hand = 0
   /** Sweep once there are this many rows: twice what was left over by the last sweep. */
   let sweepFrom = SWEPT_FROM
 
   function point(at: number): void {
+    again = ''
     row = at
     rows.cells = cellPages[at >> PAGE_BITS]
     rows.base = (at & (PAGE_ROWS - 1)) * stride
@@ -57,6 +60,7 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
   }
 
   function remove(key: string): void {
+    again = ''
     care.dropped(rows.cells, rows.base)
     for (let i = 0; i < stride; i += 1) rows.cells[rows.base + i] = 0
     numbers.delete(key)
@@ -112,9 +116,13 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
     holdsKeys: true,
 
     find(key) {
+      // The cursor is on it, as when a hot key comes again.
+      if (key === again) return true
       const found = numbers.get(key)
       if (found === undefined) return false
       // What point() does, in line: this is the hot path.
+      again = ''
+      if (found === row) again = key
       row = found
       rows.cells = cellPages[found >> PAGE_BITS]
       rows.base = (found & (PAGE_ROWS - 1)) * stride
@@ -144,6 +152,7 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
       }
     },
     clear() {
+      again = ''
       numbers.clear()
       rows.size = 0
       cellPages.length = 0
@@ -155,6 +164,7 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
       sweepFrom = SWEPT_FROM
     },
     move(before: readonly Column[], after: readonly Column[]) {
+      again = ''
       const [from, to] = [strideOf(before), strideOf(after)]
       cellPages.forEach((page, p) => {
         cellPages[p] = new Float64Array(PAGE_ROWS * to)
