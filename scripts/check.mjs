@@ -4,8 +4,11 @@ import { delimiter, join, resolve } from 'node:path'
 /** The machine that checks has two cores. */
 const AT_ONCE = 2
 
-/** What is checked, in this order; a step that comes `after` another needs it to have passed. */
-const steps = [
+/**
+ * What is checked, in this order; a step that comes `after` another needs it to have passed.
+ * `--without-tests` leaves out those that `npm test` has in it.
+ */
+const all = [
   { name: 'format and lint', run: 'biome ci --colors=off .' },
   { name: 'types', run: 'tsc --build' },
   { name: 'import arrows', run: 'node scripts/arrows.mjs' },
@@ -13,12 +16,15 @@ const steps = [
   { name: 'publint', run: 'npm run publint', after: 'types' },
   { name: 'attw', run: 'npm run attw', after: 'types' },
   { name: 'knip', run: 'knip' },
-  { name: 'unit tests', run: 'vitest run --project unit' },
+  { name: 'unit tests', run: 'vitest run --project unit', isTest: true },
   {
     name: 'documents',
+    isTest: true,
     run: 'vitest run --project system test/errors-doc.test.ts test/readme.test.ts',
   },
 ]
+const withoutTests = process.argv.includes('--without-tests')
+const steps = all.filter(({ isTest }) => !(isTest && withoutTests))
 
 const root = resolve(import.meta.dirname, '..')
 const { FORCE_COLOR: _, ...inherited } = process.env
