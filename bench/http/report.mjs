@@ -22,8 +22,9 @@ const titles = {
 }
 
 const preface = `Made by \`npm run bench:http -- --doc\`. A route that answers with a little JSON, bare, with
-a hook or middleware that does nothing, with \`rateLimit\` on memory, and with the framework's usual limiter on memory, each server in a process of
-its own, loaded by autocannon in turns. All requests are admitted; each contestant is first shown to
+a hook or middleware that does nothing, with one that writes the five fields that we send by default
+and decides nothing, with \`rateLimit\` on memory, and with the framework's usual limiter on memory,
+each server in a process of its own, loaded by autocannon in turns. All requests are admitted; each contestant is first shown to
 refuse the third request with a limit of two. Ratios are to the bare framework in the same
 repetition; ranges are the lowest and highest of all repetitions. The load comes from the same
 machine, so that requests per second say less than the processor time of the server.
@@ -47,7 +48,13 @@ export function reportOf({ machine, load, versions, repetitions, connections, ro
   const texts = frameworks.map((framework) => {
     const [title, usual] = titles[framework]
     const own = rows.filter((row) => row.framework === framework)
-    const names = { bare: 'bare', empty: 'a hook that does nothing', sluice: 'Sluice', usual }
+    const names = {
+      bare: 'bare',
+      empty: 'a hook that does nothing',
+      fields: 'a hook that writes five fields',
+      sluice: 'Sluice',
+      usual,
+    }
     const lines = Object.entries(names)
       .filter(([contestant]) => own.some((row) => row.contestant === contestant))
       .map(([contestant, name]) => [

@@ -8,12 +8,27 @@ const HOUR_MS = 3_600_000
 
 /** @typedef {import('node:net').AddressInfo} AddressInfo */
 
+/** What Sluice tells by default, without anything that decides: what telling alone costs. */
+const fields = Object.entries({
+  'x-ratelimit-limit': '10000000',
+  'x-ratelimit-remaining': '9999999',
+  'x-ratelimit-reset': '1800000000',
+  ratelimit: '"token-bucket";r=9999999;t=1',
+  'ratelimit-policy': '"token-bucket";q=10000000;w=3600',
+})
+
 /** @type {Record<string, () => Promise<number>>} */
 const frameworks = {
   async express() {
     const { default: express } = await import('express')
     const app = express()
     if (contestant === 'empty') app.use((_request, _response, next) => next())
+    if (contestant === 'fields') {
+      app.use((_request, response, next) => {
+        for (const [name, value] of fields) response.setHeader(name, value)
+        next()
+      })
+    }
     if (contestant === 'sluice') {
       const { rateLimit } = await import('sluice/express')
       app.use(rateLimit({ rules: await rules() }))
@@ -32,6 +47,12 @@ const frameworks = {
     const { default: fastify } = await import('fastify')
     const app = fastify()
     if (contestant === 'empty') app.addHook('onRequest', (_request, _reply, next) => next())
+    if (contestant === 'fields') {
+      app.addHook('onRequest', (_request, reply, next) => {
+        for (const [name, value] of fields) reply.header(name, value)
+        next()
+      })
+    }
     if (contestant === 'sluice') {
       const { rateLimit } = await import('sluice/fastify')
       await app.register(rateLimit({ rules: await rules() }))
@@ -50,6 +71,12 @@ const frameworks = {
     const { serve } = await import('@hono/node-server')
     const app = new Hono()
     if (contestant === 'empty') app.use((_context, next) => next())
+    if (contestant === 'fields') {
+      app.use((context, next) => {
+        for (const [name, value] of fields) context.header(name, value)
+        return next()
+      })
+    }
     if (contestant === 'sluice') {
       const { rateLimit } = await import('sluice/hono')
       app.use(rateLimit({ rules: await rules() }))
