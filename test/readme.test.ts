@@ -16,6 +16,11 @@ describe('the documents', () => {
   it('begin with a README.md that shows code and what it gives', () =>
     expect(blocks.map(({ id }) => id)).toContain('readme:README.md/0.ts'))
 
+  it('have an app.mjs in README.md that needs no TypeScript', () => {
+    const app = blocks.find(({ file, code }) => file === 'README.md' && code.includes('app.listen'))
+    expect(parseSync('app.mjs', app?.code ?? 'missing:').errors).toEqual([])
+  })
+
   for (const { id, file, line, code, runs } of blocks) {
     if (runs) it(`${file}:${line} shows what happens`, () => import(/* @vite-ignore */ id))
     else it(`${file}:${line} can be read`, () => expect(parseSync('a.ts', code).errors).toEqual([]))
