@@ -82,6 +82,7 @@ const groups = {
   cli: [
     ...['cli', 'command', 'line-cursor', 'replay-command', 'replay-stream'],
     ...['serve-command', 'simulate-command', 'validate-command', 'check-command'],
+    'key-command',
     ...['fleet-command', 'fleet-options', 'option-values', 'report-problems', 'version'],
   ],
 }

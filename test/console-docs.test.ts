@@ -7,7 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 const root = resolve(import.meta.dirname, '..')
 const cli = join(root, 'packages/server/src/cli.ts')
 const tsx = join(root, 'node_modules/tsx/dist/esm/index.mjs')
-const documents = ['docs/simulate.md', 'docs/choosing-a-limit.md']
+const documents = ['docs/simulate.md', 'docs/choosing-a-limit.md', 'docs/config.md']
 
 interface Step {
   readonly command: string

@@ -27,6 +27,11 @@ const words: readonly Word[] = [
     load: async () => (await import('./check-command.ts')).checkCommand,
   },
   {
+    name: 'key',
+    summary: 'print the key that a client has in the service',
+    load: async () => (await import('./key-command.ts')).keyCommand,
+  },
+  {
     name: 'simulate',
     summary: 'tell what limits would have done to the traffic of a log',
     load: async () => (await import('./simulate-command.ts')).simulateCommand,
@@ -52,6 +57,7 @@ Examples:
   sluice serve --config sluice.yaml
   sluice validate sluice.yaml
   sluice check alice --cost 2
+  sluice key --api-key - < secret.txt
   sluice simulate access.log --rule '60/1m burst 20'
   sluice simulate --fleet --nodes 10,100 --lease 0,10
   sluice replay requests.txt

@@ -27,11 +27,11 @@ export interface Command {
 type Options = NonNullable<ParseArgsConfig['options']>
 
 type Arguments<O extends Options> = ReturnType<
-  typeof parseArgs<{ args: string[]; options: O; allowPositionals: true }>
+  typeof parseArgs<{ args: string[]; options: O; allowPositionals: true; tokens: true }>
 >
 
 /**
- * readArguments splits arguments into flags and positionals, and throws `SLUICE_OPTION` for a flag
+ * readArguments splits arguments into flags and positionals (`tokens` has them in order), and throws `SLUICE_OPTION` for a flag
  * that `options` does not name. `help` is the command that explains them, told in the error.
  */
 export function readArguments<const O extends Options>(
@@ -40,7 +40,12 @@ export function readArguments<const O extends Options>(
   help: string,
 ): Arguments<O> {
   try {
-    return parseArgs({ args: withNegatives(args, options), options, allowPositionals: true })
+    return parseArgs({
+      args: withNegatives(args, options),
+      options,
+      allowPositionals: true,
+      tokens: true,
+    })
   } catch (cause) {
     const [problem] = (cause as Error).message.split('. ')
     throw new SluiceError('SLUICE_OPTION', `${problem}. Run ${help} for what is accepted.`, {

@@ -29,7 +29,8 @@ clients:
   192.0.2.10: pro
   192.0.2.20: internal
 
-# A client is its address. With API keys: [api-key:x-api-key]
+# A client is its address. With API keys: api-key:x-api-key, and then clients are listed above by
+# what this prints:    sluice key --api-key - < secret.txt
 key: address
 
 # Where admitted requests go. \`echo\` is built in and answers with what it got.
