@@ -88,3 +88,18 @@ it('wants one file that can be read', async () => {
   expect((await run(join(folder, 'missing'))).error.message).toContain('ENOENT')
   expect((await run('--no')).error.code).toBe('SLUICE_OPTION')
 })
+
+it('warns of clients that no request can be', async () => {
+  const file = fileWith(`tiers: { free: 60/1m, pro: 600/1m }
+key: api-key:x-api-key
+clients: { x-api-key:alice: pro, 192.0.2.1: pro }
+overrides: { alice: 5/1s }
+`)
+  const { out, notes, error } = await run(file)
+  expect(error).toBeUndefined()
+  expect(out).toContain('is good.')
+  expect(notes).toEqual([
+    `${file}: warning: no request has the key "x-api-key:alice", "alice", so it counts only where a program asks the API by it.`,
+    '  Keys of requests look like: key:HASH (sluice key --api-key - prints it). See docs/config.md, Keys.',
+  ])
+})

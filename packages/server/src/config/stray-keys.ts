@@ -1,0 +1,70 @@
+import { addressKey } from 'sluice'
+import type { KeyPart, RouteSettings, Settings } from '../settings.ts'
+
+/**
+ * strayKeys are the keys of `clients` and `overrides` that no request can have, by what `key` says.
+ * Only a program that asks the API by them means them, so that they are no mistake for sure.
+ */
+export function strayKeys({ clients, overrides, routes }: Settings): string[] {
+  const limited = routes.filter(({ isOpen }) => !isOpen)
+  const listed = new Set([...Object.keys(clients), ...Object.keys(overrides)])
+  return [...listed].filter((key) => !limited.some((route) => canHave(route, key)))
+}
+
+/** keyShapes says what keys look like, one text for each kind of `key`. */
+export function keyShapes({ routes }: Settings): string[] {
+  const limited = routes.filter(({ isOpen }) => !isOpen)
+  return [...new Set(limited.map(shapeOf))]
+}
+
+const HASHED = /^key:[\w-]{43}$/
+
+function canHave({ key, name }: RouteSettings, text: string): boolean {
+  if (key.length === 1) return fits(key[0], name, text)
+  const parts = split(text)
+  return parts
+    ? parts.length === key.length && key.every((part, i) => fits(part, name, parts[i]))
+    : HASHED.test(text)
+}
+
+function fits(part: KeyPart, route: string, text: string): boolean {
+  if (part.from === 'route') return text === route
+  if (isAddress(text)) return true
+  if (part.from === 'address') return false
+  // What is very long is hashed, too.
+  if (HASHED.test(text)) return true
+  if (part.from === 'api-key') return false
+  const prefix = 'name' in part ? `${part.name}:` : 'sub:'
+  return text.startsWith(prefix) && text.length > prefix.length
+}
+
+function isAddress(text: string): boolean {
+  return addressKey(text.replace(/\/64$/, '')) === text
+}
+
+/** The parts of a combined key: each comes after its length. */
+function split(text: string): string[] | undefined {
+  const parts: string[] = []
+  for (let rest = text; rest !== ''; ) {
+    const [head, length] = /^([1-9]\d{0,3}):/.exec(rest) ?? []
+    if (!head || rest.length < head.length + Number(length)) return undefined
+    parts.push(rest.slice(head.length, head.length + Number(length)))
+    rest = rest.slice(head.length + Number(length))
+  }
+  return parts
+}
+
+const PLAIN = {
+  address: '192.0.2.1 or 2001:db8:0:7:0:0:0:0/64',
+  'api-key': 'key:HASH (sluice key --api-key - prints it)',
+  jwt: 'sub:SUBJECT',
+  route: 'the name of the route',
+}
+
+function shapeOf({ key }: RouteSettings): string {
+  const shapes = key.map((part) =>
+    part.from === 'header' ? `${part.name}:VALUE` : PLAIN[part.from],
+  )
+  if (shapes.length === 1) return shapes[0]
+  return `combined, the length before each part (sluice key prints it): ${shapes.join(' + ')}`
+}
