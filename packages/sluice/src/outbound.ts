@@ -4,6 +4,7 @@ import type { AsyncLimiter, Limiter, WaitOptions } from './verbs.ts'
 
 type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
+/** ThrottleOptions are those of `throttled`; the wait of a call has those of `limiter.wait`. */
 export interface ThrottleOptions extends Pick<WaitOptions, 'maxWaitMs' | 'maxWaiting'> {
   readonly limiter: Limiter | AsyncLimiter
   /** Whose limit a call counts against. Default: the origin it goes to. */
@@ -20,8 +21,9 @@ const LONGEST_PAUSE_MS = 24 * 3_600_000
 /**
  * throttled is a `fetch` that keeps to limits: each call waits its turn, first come first served
  * for its key. When a server answers that it has had enough (429 or 503 with Retry-After, or
- * RateLimit fields with nothing left), that key pauses for as long as it says. The signal of a call
- * ends its wait.
+ * RateLimit fields with nothing left), that key pauses for as long as it says, and the response is
+ * handed to the caller: nothing is sent again. The signal of a call ends its wait; a wait that would
+ * be too long rejects with `SLUICE_WAIT_TOO_LONG`.
  */
 export function throttled(fetch: Fetch, options: ThrottleOptions): Fetch {
   checkOptions('throttled', options, NAMES)
