@@ -18,6 +18,7 @@ import {
 } from './simulate/scenario.ts'
 import { textReport } from './simulate/text-report.ts'
 import type { VirtualClock } from './simulate/virtual-clock.ts'
+import { version } from './version.ts'
 
 const help = `Usage: sluice simulate [FILE…] [OPTIONS]
 
@@ -126,8 +127,18 @@ export const simulateCommand: Command = {
             status: io.status,
           })
     await io.write(values.json ? `${JSON.stringify(report, undefined, 2)}\n` : textReport(report))
-    if (html !== undefined) await writing(html, () => writeFile(html, htmlReport(report)))
+    if (html === undefined) return
+    const made = { command: commandText(args), version: version(), time: new Date().toISOString() }
+    await writing(html, () => writeFile(html, htmlReport(report, made)))
   },
+}
+
+/** The command as a shell would take it. */
+function commandText(args: readonly string[]): string {
+  const quoted = args.map((arg) =>
+    /^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`,
+  )
+  return ['sluice simulate', ...quoted].join(' ')
 }
 
 /** Reads the rules at once, so that a mistake in them is told before a long log is read. */

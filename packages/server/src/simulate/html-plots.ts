@@ -1,77 +1,98 @@
 import { type Html, html } from './html.ts'
-import type { Report, UsageReport } from './report.ts'
-import { clockTime, count, counted, part, percent, plain, shareName } from './shown.ts'
+import type { RuleSetReport, Traffic, UsageReport } from './report.ts'
+import { clockTime, count, counted, part, percent, plain, shareName, span } from './shown.ts'
 
-const WIDTH = 720
-const HEIGHT = 140
-const LEFT = 56
-const FOOT = 20
+/** The timeline's own units: it is stretched to the page, and its texts stand outside. */
+const WIDTH = 1_000
+const HEIGHT = 100
+const NARROWEST = 10
+const TICKS = [0, 0.25, 0.5, 0.75, 1]
+const DAY_MS = 86_400_000
 
-/** timelinePlot draws bars of requests, with those that were refused in front. */
-export function timelinePlot(
-  { startTime, binMs, requests }: Report['traffic']['timeline'],
-  refused: readonly number[],
-): Html {
+/**
+ * timelinePlot draws bars of requests, with those that a rule set refuses in front. It ends where the
+ * log ends, so that the first bar and the last may be narrower.
+ */
+export function timelinePlot({ timeline, startTime, endTime }: Traffic, set?: RuleSetReport): Html {
+  const { binMs, requests } = timeline
+  const refused = set?.timeline ?? []
   const most = Math.max(...requests, ...refused, 1)
-  const each = (WIDTH - LEFT) / Math.max(requests.length, 10)
-  const startMs = Date.parse(startTime)
-  const timeOf = (bin: number) => {
-    const ms = startMs + bin * binMs
-    return ms <= 8.64e15 ? clockTime(new Date(ms).toISOString()) : ''
-  }
-  const bar = (bin: number, value: number, kind: string) => {
-    const height = (value / most) * HEIGHT
-    return html`<rect class="${kind}" x="${round(LEFT + bin * each)}" y="${round(HEIGHT - height)}" width="${round(each * 0.9)}" height="${round(height)}"/>`
-  }
+  const firstMs = Date.parse(timeline.startTime)
+  const [fromMs, toMs] = [Date.parse(startTime), Date.parse(endTime)]
+  const place = (ms: number) => ((ms - fromMs) / (toMs - fromMs || 1)) * WIDTH
+
   const bins = requests.map((value, bin) => {
+    const startMs = firstMs + bin * binMs
+    // What came at the very edge is still to be seen.
+    const left = Math.max(Math.min(place(startMs), WIDTH - NARROWEST), 0)
+    const right = Math.min(Math.max(place(startMs + binMs), left + NARROWEST), WIDTH)
+    const bar = (height: number, kind: string) =>
+      html`<rect class="${kind}" x="${round(left)}" y="${round(HEIGHT - height)}" width="${round((right - left) * 0.9)}" height="${round(height)}"/>`
     const no = refused[bin] ?? 0
-    const told = refused.length === 0 ? '' : `, ${part(no, value)} refused`
-    return html`<g><title>${timeOf(bin)}: ${counted(value, 'request')}${told}</title>${bar(bin, value, 'all')}${bar(bin, no, 'no')}</g>`
+    const told = set ? `, ${part(no, value)} refused` : ''
+    return html`<g><title>${timeText(startMs)}: ${counted(value, 'request')}${told}</title>${bar((value / most) * HEIGHT, 'all')}${bar((no / most) * HEIGHT, 'no')}</g>`
   })
-  return html`<svg viewBox="0 0 ${WIDTH} ${HEIGHT + FOOT}" role="img" aria-label="requests over time">
-<line class="axis" x1="${LEFT}" y1="${HEIGHT}" x2="${WIDTH}" y2="${HEIGHT}"/>
-<line class="grid" x1="${LEFT}" y1="0.5" x2="${WIDTH}" y2="0.5"/>
-<text x="${LEFT - 6}" y="10" text-anchor="end">${count(most)}</text>
-<text x="${LEFT - 6}" y="${HEIGHT}" text-anchor="end">0</text>
-${bins}
-<text x="${LEFT}" y="${HEIGHT + 15}">${timeOf(0)}</text>
-<text x="${WIDTH}" y="${HEIGHT + 15}" text-anchor="end">${timeOf(requests.length)} UTC</text>
-</svg>`
+  const label = labelOf(toMs - fromMs)
+  const labels = new Set(TICKS.map((tick) => label(fromMs + tick * (toMs - fromMs))))
+  return html`<figure>
+<figcaption>Requests in ${span(binMs)}${
+    set
+      ? html`: ${legend([
+          ['all', 'all'],
+          ['no', set.retries > 0 ? 'refused, with retries' : 'refused'],
+        ])}`
+      : html``
+  }</figcaption>
+<div class="timeline">
+<div class="values"><span>${count(most)}</span><span>0</span></div>
+<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="Requests over time">
+${bins}</svg>
+<div class="ticks">${[...labels].map((text) => html`<span>${text}</span>`)}</div>
+</div>
+</figure>`
+}
+
+/** How times are written below a plot: as much of them as differs. */
+function labelOf(spanMs: number): (ms: number) => string {
+  if (spanMs < 3_600_000) return (ms) => timeText(ms).slice(11)
+  if (spanMs <= DAY_MS) return (ms) => timeText(ms).slice(11, 16)
+  return (ms) => timeText(ms).slice(5, spanMs < 7 * DAY_MS ? 16 : 10)
+}
+
+function timeText(ms: number): string {
+  return clockTime(new Date(ms).toISOString())
 }
 
 /** sharesPlot draws the share that each rule set refuses. */
-export function sharesPlot(ruleSets: Report['ruleSets']): Html {
-  const row = 40
-  const most = Math.max(
-    ...ruleSets.flatMap((set) => [set.refusedShare, set.refusedClientShare]),
-    1e-9,
-  )
-  const room = WIDTH - 120
-  const bar = (y: number, share: number, kind: string, what: string) =>
-    html`<rect class="${kind}" x="0" y="${y}" width="${round((share / most) * room)}" height="8"/>
-<text x="${round((share / most) * room + 6)}" y="${y + 8}">${percent(share)} ${what}</text>`
-  const rows = ruleSets.map(
-    (set, i) => html`<g><text class="name" x="0" y="${i * row + 11}">${plain(set.name, 90)}</text>
-${bar(i * row + 16, set.refusedShare, 'no', 'of requests')}
-${bar(i * row + 27, set.refusedClientShare, 'some', 'of clients')}</g>`,
-  )
-  const height = ruleSets.length * row
-  return html`<svg viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="shares refused">${rows}</svg>`
+export function sharesPlot(ruleSets: readonly RuleSetReport[]): Html {
+  const shares = ruleSets.flatMap((set) => [set.refusedShare, set.refusedClientShare])
+  const most = Math.max(...shares, 1e-9)
+  const row = (share: number, kind: string) =>
+    html`<div class="row">${bar(share / most, kind)}<span>${percent(share)}</span></div>`
+  return html`<figure>
+<figcaption>Refused: ${legend([
+    ['no', 'share of requests'],
+    ['some', 'share of clients'],
+  ])}</figcaption>
+${ruleSets.map((set) => html`<div class="name">${plain(set.name, 90)}</div>${row(set.refusedShare, 'no')}${row(set.refusedClientShare, 'some')}`)}
+</figure>`
 }
 
 /** usagePlot draws the percentiles of one window, on a scale of powers of ten. */
 export function usagePlot({ per, percentiles }: UsageReport): Html {
-  const row = 18
   const most = Math.log10(Math.max(...percentiles.map(({ use }) => use), 1) + 1)
-  const room = WIDTH - LEFT - 80
-  const rows = percentiles.map(({ share, use }, i) => {
-    const width = round((Math.log10(use + 1) / most) * room)
-    return html`<g><text x="${LEFT - 6}" y="${i * row + 12}" text-anchor="end">${shareName(share)}</text>
-<rect class="all" x="${LEFT}" y="${i * row + 3}" width="${width}" height="11"/>
-<text x="${LEFT + width + 6}" y="${i * row + 12}">${count(use)}/${per}</text></g>`
-  })
-  const height = percentiles.length * row
-  return html`<svg viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="use in ${per}">${rows}</svg>`
+  return html`<figure>
+<figcaption>In ${per}, logarithmic scale</figcaption>
+${percentiles.map(({ share, use }) => html`<div class="row use"><span>${shareName(share)}</span>${bar(Math.log10(use + 1) / most, 'all')}<span>${count(use)}/${per}</span></div>`)}
+</figure>`
+}
+
+function bar(share: number, kind: string): Html {
+  return html`<div><div class="bar ${kind}" style="width:${round(share * 100)}%"></div></div>`
+}
+
+function legend(kinds: readonly (readonly [kind: string, text: string])[]): Html {
+  return html`${kinds.map(([kind, text]) => html`<span class="legend"><i class="${kind}"></i>${text}</span>`)}`
 }
 
 function round(value: number): number {

@@ -11,25 +11,42 @@ const STYLE = `
   --line: #2b343f; --all: #46698f; --no: #f0665c; --some: #e0a34a } }
 body { margin: 0 auto; max-width: 60rem; padding: 1.5rem; background: var(--paper);
   color: var(--ink); font: 15px/1.5 system-ui, sans-serif }
-h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem }
-h3 { font-size: 1rem; margin: 1.2rem 0 .4rem } p, li { color: var(--soft) }
-.cards { display: flex; flex-wrap: wrap; gap: .8rem; padding: 0; list-style: none }
-.cards li { border: 1px solid var(--line); border-radius: .5rem; padding: .5rem .9rem }
-.cards b { display: block; color: var(--ink); font-size: 1.2rem }
+h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem; overflow-wrap: anywhere }
+p, li, figcaption, footer { color: var(--soft); overflow-wrap: anywhere }
 .scroll { overflow-x: auto } table { border-collapse: collapse; margin: .4rem 0 }
-th, td { border-bottom: 1px solid var(--line); padding: .2rem .9rem .2rem 0; text-align: left }
+th, td { border-bottom: 1px solid var(--line); padding: .2rem .9rem .2rem 0; text-align: left;
+  white-space: nowrap }
 th { color: var(--soft); font-weight: 600 }
-.right { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
-svg { display: block; width: 100%; height: auto; margin: .4rem 0 } svg text { fill: var(--soft); font-size: 11px }
-svg .name { fill: var(--ink) } .all { fill: var(--all) } .no { fill: var(--no) }
-.some { fill: var(--some) } .axis { stroke: var(--soft) } .grid { stroke: var(--line) }
+.right { text-align: right; font-variant-numeric: tabular-nums }
+figure { margin: 1rem 0 } figcaption { margin-bottom: .3rem }
+.all { fill: var(--all); background: var(--all) } .no { fill: var(--no); background: var(--no) }
+.some { fill: var(--some); background: var(--some) }
+.legend { margin-right: .9rem; white-space: nowrap }
+.legend i { display: inline-block; width: .7rem; height: .7rem; margin-right: .3rem }
+.timeline { display: grid; grid-template-columns: max-content 1fr; column-gap: .5rem }
+.timeline, .row { color: var(--soft); font-size: .8rem }
+.timeline svg { width: 100%; height: 9rem; border: solid var(--line); border-width: 1px 0 }
+.values, .ticks { display: flex; justify-content: space-between }
+.values { flex-direction: column; text-align: right } .ticks { grid-column: 2 }
+.row { display: grid; grid-template-columns: 1fr 4rem; column-gap: .5rem; align-items: center }
+.row.use { grid-template-columns: 3rem 1fr 6rem } .bar { height: .7rem } .name { overflow-wrap: anywhere }
+footer { margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: .6rem; font-size: .8rem }
+@media (max-width: 30rem) { body { padding: 1rem } .ticks :nth-child(even) { display: none } }
 `
+
+/** Made tells how a page came to be. */
+export interface Made {
+  readonly command: string
+  readonly version: string
+  /** ISO 8601. */
+  readonly time: string
+}
 
 /**
  * htmlReport is a report as one page that opens from a disk: no script, nothing from elsewhere, light
  * or dark as the reader likes it.
  */
-export function htmlReport(report: Report): string {
+export function htmlReport(report: Report, { command, version, time }: Made): string {
   const { traffic, usage, ruleSets } = report
   return html`<!doctype html>
 <html lang="en">
@@ -43,19 +60,17 @@ export function htmlReport(report: Report): string {
 <body>
 <h1>What limits would have done</h1>
 ${sourceHtml(report)}
-<ul class="cards">
-<li><b>${counted(traffic.requests, 'request')}</b> by ${clientsText(traffic)}</li>
-<li><b>${span(traffic.spanMs)}</b> from ${clockTime(traffic.startTime)} UTC</li>
-${ruleSets.map((set) => html`<li><b>${percent(set.refusedShare)}</b> refused by ${plain(set.name)}</li>`)}
-</ul>
+<p>${counted(traffic.requests, 'request')} by ${clientsText(traffic)}, ${clockTime(traffic.startTime)} to ${clockTime(traffic.endTime)} UTC, ${span(traffic.spanMs)}</p>
 ${trafficNotes(traffic).map((note) => html`<p>${note}</p>`)}
-${timelinePlot(traffic.timeline, [])}
+<h2>What came</h2>
+${timelinePlot(traffic)}
 ${comparisonHtml(report)}
 ${ruleSets.map((set) => ruleSetHtml(set, report))}
 <h2>What clients use</h2>
 <p>The most that a client uses in one window of the clock: half of the clients use at most p50.</p>
-${usage.map((window) => html`<h3>In ${window.per}</h3>${usagePlot(window)}`)}
+${usage.map(usagePlot)}
 ${suggestionsHtml(report)}
+<footer>Made by <code>${plain(command, 1_000)}</code>, version ${version}, ${clockTime(time)} UTC</footer>
 </body>
 </html>
 `.html
@@ -88,30 +103,38 @@ ${htmlTable([
 }
 
 function ruleSetHtml(set: RuleSetReport, { traffic }: Report): Html {
-  const { byRule, byTier, top, change, refused } = set
+  const { byRule, byTier, top, change } = set
   const changed = change && [
     ['what happened', right('would be allowed'), right('would be refused')],
     ['allowed', right(count(change.stillAllowed)), right(count(change.newlyRefused))],
     ['refused', right(count(change.newlyAllowed)), right(count(change.stillRefused))],
   ]
   return html`<h2>${plain(set.name, 200)}</h2>
-${timelinePlot(traffic.timeline, set.timeline)}
+${timelinePlot(traffic, set)}
 ${notesOf(set).map((note) => html`<p>${note}</p>`)}
 ${changed ? htmlTable(changed) : html``}
 ${change?.unknown ? html`<p>Requests of which the log does not say what happened: ${count(change.unknown)}</p>` : html``}
-${htmlTable([
-  ['refused by rule', right('requests')],
-  ...byRule.map(({ rule, refused: by }) => [rule, right(part(by, refused))]),
-])}
-${byTier.length === 0 ? html`` : tierTable(set)}
-${htmlTable([
-  ['refused most', right('refused'), right('of')],
-  ...top.map(({ key, refused: times, requests }) => [
-    plain(key),
-    right(part(times, requests)),
-    right(count(requests)),
-  ]),
-])}`
+${byRule.length > 1 ? ruleTable(set) : html``}
+${byTier.length > 0 ? tierTable(set) : html``}
+${top.length > 0 ? topTable(set) : html``}`
+}
+
+function ruleTable({ byRule, refused }: RuleSetReport): Html {
+  return htmlTable([
+    ['refused by rule', right('requests')],
+    ...byRule.map(({ rule, refused: by }) => [rule, right(part(by, refused))]),
+  ])
+}
+
+function topTable({ top }: RuleSetReport): Html {
+  return htmlTable([
+    ['refused most', right('refused'), right('of')],
+    ...top.map(({ key, refused, requests }) => [
+      plain(key),
+      right(part(refused, requests)),
+      right(count(requests)),
+    ]),
+  ])
 }
 
 function tierTable({ byTier }: RuleSetReport): Html {
