@@ -342,6 +342,21 @@ routes:
     ])
   })
 
+  it('tells how many refusals are on routes in shadow', async () => {
+    const file = join(folder, 'shadow.yaml')
+    await writeFile(file, yaml.replace('rules: 1/1h', 'rules: 1/1h\n    shadow: true'))
+    const line = (route: string) =>
+      JSON.stringify({ time: '2026-11-16T18:00:00Z', key: 'carol', route, outcome: 'allowed' })
+    const text = [...Array(3).fill(line('login')), ...Array(2).fill(line(''))].join('\n')
+    const { ruleSets } = await report(['--config', file], text)
+    expect(ruleSets[0]).toMatchObject({ refused: 3, shadowed: 2 })
+    const page = join(folder, 'shadow.html')
+    const { output } = await run(['--config', file, '--html', page], text)
+    const told = 'of these 2 (66.7 %) on routes in shadow, which refuse nobody'
+    expect(output).toContain(told)
+    expect(await readFile(page, 'utf8')).toContain(told)
+  })
+
   it('with a mistake is told line by line, before the log is read', async () => {
     const file = join(folder, 'wrong.yaml')
     await writeFile(file, 'tiers:\n  free: many\n')

@@ -1,11 +1,14 @@
 import type { RuleSetReport, Traffic } from './report.ts'
-import { count, counted, span } from './shown.ts'
+import { count, counted, part, span } from './shown.ts'
 
 /** notesOf says what is special about a rule set's figures, a sentence each. */
 export function notesOf(set: RuleSetReport): string[] {
-  const { refused, delayed, retries, evictions, longestDelayMs } = set
+  const { refused, shadowed, delayed, retries, evictions, longestDelayMs } = set
   return [
     ...(refused === 0 ? ['refuses nothing'] : []),
+    ...(shadowed > 0
+      ? [`of these ${part(shadowed, refused)} on routes in shadow, which refuse nobody`]
+      : []),
     ...(delayed > 0
       ? [`${counted(delayed, 'request')} held, for ${span(longestDelayMs)} at most`]
       : []),

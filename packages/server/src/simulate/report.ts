@@ -70,6 +70,8 @@ export interface RuleSetReport {
   readonly refusedShare: number
   readonly units: number
   readonly refusedUnits: number
+  /** Of `refused` those on routes in shadow, which refuse nobody. */
+  readonly shadowed: number
   readonly clients: number
   readonly refusedClients: number
   readonly refusedClientShare: number

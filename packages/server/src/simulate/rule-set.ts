@@ -30,6 +30,8 @@ export interface RuleSet {
   decide(request: Request): Verdict
   /** The tier to count a request under; undefined when nothing is known of tiers. */
   tierOf(request: Request): string | undefined
+  /** Whether the route of a request refuses nobody, whatever is decided. */
+  isShadow(request: Request): boolean
   /** States that had to go because there were more clients than it could hold. */
   evictions(): number
 }
@@ -73,6 +75,7 @@ export function createRuleSet(name: string, rules: readonly Rule[], options: Rul
     name,
     decide: ({ key, cost }) => ask(limiter, own(key), cost, undefined),
     tierOf: ({ tier }) => tier,
+    isShadow: () => false,
     evictions: () => limiter.stats().evictions,
   } satisfies RuleSet
 }
@@ -100,6 +103,7 @@ export function createConfigRuleSet(
     ...settings.routes.flatMap(({ rules }) => rules ?? []),
   ])
   const open = new Set(settings.routes.filter(({ isOpen }) => isOpen).map(({ name }) => name))
+  const shadow = new Set(settings.routes.filter((route) => route.shadow).map(({ name }) => name))
   const isNamed = (key: string) =>
     Object.hasOwn(settings.clients, key) || Object.hasOwn(settings.overrides, key)
   function known({ key, tier, route }: Request): string | undefined {
@@ -121,6 +125,7 @@ export function createConfigRuleSet(
       Object.hasOwn(settings.overrides, request.key)
         ? OVERRIDE
         : (known(request) ?? policy.tierOf(request.key)),
+    isShadow: ({ route }) => route !== undefined && shadow.has(route),
     evictions: () =>
       [...all.values()].reduce((sum, limiter) => sum + (limiter as Limiter).stats().evictions, 0),
   }

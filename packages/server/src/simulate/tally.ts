@@ -30,6 +30,7 @@ export function createTally(set: RuleSet): Tally {
   let refused = 0
   let units = 0
   let refusedUnits = 0
+  let shadowed = 0
   let delayed = 0
   let longestDelayMs = 0
   let retries = 0
@@ -88,6 +89,7 @@ export function createTally(set: RuleSet): Tally {
       if (allowed) return
       refused += 1
       refusedUnits += cost
+      if (set.isShadow(request)) shadowed += 1
       tierCounts[tier].refused += 1
       byRule.set(rule, (byRule.get(rule) ?? 0) + 1)
       if (client >= 0) refusedOf.add(client, 1)
@@ -103,6 +105,7 @@ export function createTally(set: RuleSet): Tally {
         refusedShare: share(refused, requests),
         units,
         refusedUnits,
+        shadowed,
         clients: clients.size(),
         refusedClients: count,
         refusedClientShare: share(count, clients.size()),
