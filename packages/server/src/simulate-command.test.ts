@@ -270,6 +270,15 @@ it('puts lines in order, and the clock never steps back', async () => {
   expect(late.traffic).toMatchObject({ requests: 5_001, spanMs: 0 })
 })
 
+it('says that times are whole seconds, where they are', async () => {
+  const page = join(folder, 'seconds.html')
+  const { output } = await run(['--html', page], [combined(1), combined(2)].join('\n'))
+  expect(output).toContain('times are whole seconds')
+  expect(await readFile(page, 'utf8')).toContain('times are whole seconds')
+  const finer = ['{"time":1,"key":"a"}', '{"time":2.5,"key":"a"}'].join('\n')
+  expect((await run([], finer)).output).not.toContain('whole seconds')
+})
+
 describe('a configuration', () => {
   const yaml = `
 tiers:

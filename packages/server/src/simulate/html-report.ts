@@ -1,6 +1,6 @@
 import { type Html, html, htmlTable } from './html.ts'
 import { sharesPlot, timelinePlot, usagePlot } from './html-plots.ts'
-import { clientsText, NOTHING_USED, notesOf, trafficNotes } from './notes.ts'
+import { clientsText, NOTHING_USED, notesOf, trafficNotes, WHOLE_SECONDS } from './notes.ts'
 import type { Report, RuleSetReport } from './report.ts'
 import { clockTime, count, counted, part, percent, plain, span } from './shown.ts'
 
@@ -81,9 +81,10 @@ function sourceHtml({ source, traffic }: Report): Html {
     const { scenario, clients, ratePerSecond, forMs, seed } = source
     return html`<p>Scenario ${scenario}: ${counted(clients, 'client')}, ${ratePerSecond} requests a second for ${span(forMs)}, seed ${seed}</p>`
   }
-  const { formats, unreadable, lines, problems, late, reordered } = source
+  const { formats, unreadable, lines, problems, late, reordered, wholeSeconds } = source
   return html`${formats.map((format) => html`<p>${plain(format, 200)}</p>`)}
 <p>${counted(lines, 'line')}; ${part(unreadable, lines)} could not be read, ${count(reordered)} were put in order, ${part(late, traffic.requests)} came too late for that.</p>
+${wholeSeconds ? html`<p>${WHOLE_SECONDS}</p>` : html``}
 <ul>${problems.map(({ file, line, reason }) => html`<li>${plain(file, 200)}:${line} ${plain(reason, 200)}</li>`)}</ul>`
 }
 

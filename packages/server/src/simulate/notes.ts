@@ -29,6 +29,10 @@ export function clientsText({ clients, untracked }: Traffic): string {
   return `${untracked > 0 ? 'more than ' : ''}${counted(clients, 'client')}`
 }
 
+/** WHOLE_SECONDS is said of a log without fractions of seconds. */
+export const WHOLE_SECONDS =
+  'times are whole seconds: rules for a few seconds or less, and bursts, look stricter than they are'
+
 /** trafficNotes says what is left out of the figures of traffic. */
 export function trafficNotes({ untracked }: Traffic): string[] {
   if (untracked === 0) return []

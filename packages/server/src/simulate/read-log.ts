@@ -17,6 +17,8 @@ export interface LogCounts {
   readonly problems: LineProblem[]
   /** `access.log: combined`, for the report. */
   readonly formats: string[]
+  /** Whether no time has a fraction of a second, as in access logs. */
+  wholeSeconds: boolean
 }
 
 /** Lines from which the format is told. */
@@ -25,7 +27,7 @@ const TOLD = 5
 
 /** newLogCounts is what `readLog` counts in. */
 export function newLogCounts(): LogCounts {
-  return { lines: 0, unreadable: 0, problems: [], formats: [] }
+  return { lines: 0, unreadable: 0, problems: [], formats: [], wholeSeconds: true }
 }
 
 /**
@@ -55,6 +57,7 @@ export async function readLog(
       broken(number, request)
     } else {
       counts.lines += 1
+      if (request.timeUs % 1_000_000 !== 0) counts.wholeSeconds = false
       take(request)
     }
   }

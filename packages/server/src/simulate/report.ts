@@ -22,6 +22,8 @@ export interface LogSource {
   readonly unreadable: number
   /** The first few that could not be read. */
   readonly problems: readonly LineProblem[]
+  /** Whether no time has a fraction of a second: all requests of a second seem to come at once. */
+  readonly wholeSeconds: boolean
   /** Requests that were put in the order of their times. */
   readonly reordered: number
   /** Requests too late for that, which count at the time of the one before. */

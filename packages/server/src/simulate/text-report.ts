@@ -1,4 +1,4 @@
-import { clientsText, NOTHING_USED, notesOf, trafficNotes } from './notes.ts'
+import { clientsText, NOTHING_USED, notesOf, trafficNotes, WHOLE_SECONDS } from './notes.ts'
 import type { Report, RuleSetReport } from './report.ts'
 import { clockTime, count, counted, part, percent, plain, shareName, span } from './shown.ts'
 import { sparkline, textTable } from './text-table.ts'
@@ -32,7 +32,8 @@ function trafficLines({ source, traffic }: Report): string[] {
   const [from, to] = [clockTime(traffic.startTime), clockTime(traffic.endTime)]
   lines.push(`${from} to ${to} UTC, ${span(traffic.spanMs)}`)
   if (source.kind === 'log') {
-    const { unreadable, problems, reordered, late } = source
+    const { unreadable, problems, reordered, late, wholeSeconds } = source
+    if (wholeSeconds) lines.push(WHOLE_SECONDS)
     if (unreadable > 0)
       lines.push(`lines that could not be read: ${part(unreadable, source.lines)}`)
     for (const { file, line, reason } of problems) {
