@@ -60,6 +60,14 @@ describe('sluice', () => {
 
   it.each([
     [['constructor'], 'sluice: unknown command "constructor". Run sluice --help for the list.\n'],
+    [
+      ['serv'],
+      'sluice: unknown command "serv". Did you mean serve? Run sluice --help for the list.\n',
+    ],
+    [
+      ['simulate', '--rules', '1/1s'],
+      "sluice: Unknown option '--rules'. Did you mean --rule? Run sluice simulate --help for what is accepted.\n",
+    ],
     [[], 'sluice: a command is missing. Run sluice --help for the list.\n'],
     [['--no'], "sluice: Unknown option '--no'. Run sluice --help for what is accepted.\n"],
   ])('ends with code 2 and one line for %j', async (args, stderr) => {

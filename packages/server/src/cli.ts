@@ -1,5 +1,5 @@
 import { SluiceError } from 'sluice'
-import { type Command, type Io, readArguments } from './command.ts'
+import { type Command, didYouMean, type Io, readArguments } from './command.ts'
 import { StartError } from './start-error.ts'
 import { version } from './version.ts'
 
@@ -94,9 +94,13 @@ async function run(argv: readonly string[]): Promise<void> {
   }
   const word = words.find(({ name }) => name === argv[at])
   if (word === undefined) {
+    const hint = didYouMean(
+      argv[at],
+      words.map(({ name }) => name),
+    )
     throw new SluiceError(
       'SLUICE_OPTION',
-      `unknown command ${JSON.stringify(argv[at])}. Run sluice --help for the list.`,
+      `unknown command ${JSON.stringify(argv[at])}.${hint} Run sluice --help for the list.`,
     )
   }
   const command = await word.load()

@@ -1,5 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { SluiceError } from 'sluice'
+import { nearest } from './config/nearest.ts'
 
 /** Io is what a command sees of its process, so that a test can run it without one. */
 export interface Io {
@@ -48,10 +49,18 @@ export function readArguments<const O extends Options>(
     })
   } catch (cause) {
     const [problem] = (cause as Error).message.split('. ')
-    throw new SluiceError('SLUICE_OPTION', `${problem}. Run ${help} for what is accepted.`, {
+    const name = /^Unknown option '--(.*)'$/.exec(problem)?.[1] ?? ''
+    const hint = didYouMean(name, Object.keys(options), '--')
+    throw new SluiceError('SLUICE_OPTION', `${problem}.${hint} Run ${help} for what is accepted.`, {
       cause,
     })
   }
+}
+
+/** didYouMean is a question for an error message, such as ` Did you mean --rule?`, or empty. */
+export function didYouMean(name: string, names: readonly string[], prefix = ''): string {
+  const near = nearest(name, names)
+  return near === undefined ? '' : ` Did you mean ${prefix}${near}?`
 }
 
 /** Joins `--top -1` to `--top=-1`: no flag is a number, and the option itself says what it takes. */

@@ -1,6 +1,6 @@
 import { parseRule, type Rule } from 'sluice'
 import type { Problem } from './config-error.ts'
-import { nearest } from './explain-issues.ts'
+import { nearest } from './nearest.ts'
 import { type Path, shown } from './path-text.ts'
 import type { Source } from './read-yaml.ts'
 import { routeName } from './route-name.ts'
