@@ -175,7 +175,8 @@ it('says that there were more clients than it followed, on the page too', async 
 
 it('suggests nothing where all costs are 0', async () => {
   const file = join(folder, 'free.html')
-  const { output } = await run(['--html', file], '{"time":1,"key":"a","cost":0}')
+  const { output, notes } = await run(['--html', file], '{"time":1,"key":"a","cost":0}')
+  expect(notes).toEqual([`Wrote ${file}`])
   for (const shown of [output, await readFile(file, 'utf8')]) {
     expect(shown).toContain('No limit to suggest: all costs are 0.')
   }

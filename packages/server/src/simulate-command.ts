@@ -130,6 +130,7 @@ export const simulateCommand: Command = {
     if (html === undefined) return
     const made = { command: commandText(args), version: version(), time: new Date().toISOString() }
     await writing(html, () => writeFile(html, htmlReport(report, made)))
+    io.note(`Wrote ${html}`)
   },
 }
 
