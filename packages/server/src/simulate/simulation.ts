@@ -2,7 +2,7 @@ import { createClients } from './clients.ts'
 import type { Report, Traffic } from './report.ts'
 import type { Request } from './request.ts'
 import type { RuleSet } from './rule-set.ts'
-import { SHARES, suggest } from './suggest.ts'
+import { sharesOf, suggest } from './suggest.ts'
 import { createTally } from './tally.ts'
 import { createTimeline } from './timeline.ts'
 import { createUsage, percentile } from './usage.ts'
@@ -86,11 +86,12 @@ export function createSimulation(options: SimulationOptions): Simulation {
 
     report() {
       const windows = usage.sum(clients.size())
+      const shares = sharesOf(clients.size())
       return {
         traffic: traffic(),
         usage: windows.map((window) => ({
           per: window.per,
-          percentiles: SHARES.map((share) => ({ share, use: percentile(window.largest, share) })),
+          percentiles: shares.map((share) => ({ share, use: percentile(window.largest, share) })),
         })),
         suggestions: suggest(windows, endUs - startUs),
         ruleSets: tallies.map((tally, i) =>

@@ -4,6 +4,7 @@ import { createClients } from './clients.ts'
 import { type Request, requestOf } from './request.ts'
 import { createRuleSet, parseRuleSet } from './rule-set.ts'
 import { createSimulation } from './simulation.ts'
+import { sharesOf } from './suggest.ts'
 import { clientsOver, createUsage, percentile, unitsOver } from './usage.ts'
 import { createVirtualClock } from './virtual-clock.ts'
 
@@ -68,7 +69,7 @@ describe('a suggestion', () => {
     const { suggestions, usage } = played(steps, [])
     expect(usage.find(({ per }) => per === '1m')?.percentiles).toContainEqual({ share: 1, use: 37 })
     expect(suggestions.filter(({ rule }) => rule.endsWith('/1m'))).toEqual([
-      { rule: '50/1m', share: 0.999, use: 37, clientsOver: 0, unitsOver: 0 },
+      { rule: '50/1m', share: 0.9, use: 37, clientsOver: 0, unitsOver: 0 },
     ])
     // The log is shorter than an hour, of which it says nothing.
     expect(suggestions.filter(({ rule }) => rule.endsWith('/1h'))).toEqual([])
@@ -91,6 +92,16 @@ it('is none where nothing was used', () => {
   simulation.take(requestOf(START_US, 'a', 0) as Request)
   expect(simulation.report().suggestions).toEqual([])
 })
+
+it.each([
+  [0, [0.5, 0.9, 1]],
+  [99, [0.5, 0.9, 1]],
+  [100, [0.5, 0.9, 0.99, 1]],
+  [999, [0.5, 0.9, 0.99, 1]],
+  [1_000, [0.5, 0.9, 0.99, 0.999, 1]],
+])('no percentile of %d clients is the largest use by another name', (clients, shares) =>
+  expect(sharesOf(clients)).toEqual(shares),
+)
 
 it('use is counted exactly beyond 2^32', () => {
   const usage = createUsage()

@@ -13,10 +13,16 @@ export interface Suggestion {
   readonly unitsOver: number
 }
 
-/** SHARES are the percentiles of the clients' largest use that are told. */
-export const SHARES = [0.5, 0.9, 0.99, 0.999, 1] as const
+const SHARES = [0.5, 0.9, 0.99, 0.999, 1]
 
-const SUGGESTED = [0.9, 0.99, 0.999] as const
+/**
+ * sharesOf are the percentiles of the clients' largest use that are told. Of fewer than 100 clients
+ * p99 would be the largest of all, and p99.9 of fewer than 1,000: they say nothing more.
+ */
+export function sharesOf(clients: number): number[] {
+  return SHARES.filter((share) => share <= 0.9 || share === 1 || clients * (1 - share) >= 1)
+}
+
 const STEPS = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8]
 const LARGEST_LIMIT = 10_000_000
 
@@ -47,7 +53,8 @@ export function suggest(windows: readonly WindowUse[], spanUs: number): Suggesti
     if (i > 0 && window.perUs * NEARLY > spanUs) return []
     if (percentile(window.largest, 1) === 0) return []
     const limits = new Map<number, number>()
-    for (const share of SUGGESTED) {
+    for (const share of sharesOf(window.largest.length)) {
+      if (share < 0.9 || share === 1) continue
       const limit = Math.min(LARGEST_LIMIT, roundUp(percentile(window.largest, share) * ROOM))
       // The largest share that it is enough for.
       limits.set(limit, share)
