@@ -1,6 +1,6 @@
 import { type Html, html, htmlTable } from './html.ts'
 import { sharesPlot, timelinePlot, usagePlot } from './html-plots.ts'
-import { clientsText, NOTHING_USED, notesOf, trafficNotes, WHOLE_SECONDS } from './notes.ts'
+import { clientsText, noSuggestion, notesOf, trafficNotes, WHOLE_SECONDS } from './notes.ts'
 import type { Report, RuleSetReport } from './report.ts'
 import { clockTime, count, counted, part, percent, plain, span } from './shown.ts'
 
@@ -152,7 +152,8 @@ function tierTable({ byTier }: RuleSetReport): Html {
 }
 
 function suggestionsHtml({ suggestions, traffic }: Report): Html {
-  if (suggestions.length === 0) return html`<h2>Suggested limits</h2><p>${NOTHING_USED}</p>`
+  if (suggestions.length === 0)
+    return html`<h2>Suggested limits</h2><p>${noSuggestion(traffic)}</p>`
   return html`<h2>Suggested limits</h2>
 <p>A quarter above what most clients use, rounded up; what is over a limit is counted in windows of the clock.</p>
 ${htmlTable([

@@ -21,8 +21,10 @@ export function notesOf(set: RuleSetReport): string[] {
   ]
 }
 
-/** NOTHING_USED is said in place of suggestions. */
-export const NOTHING_USED = 'No limit to suggest: all costs are 0.'
+/** noSuggestion is said in place of suggestions. */
+export function noSuggestion({ units }: Traffic): string {
+  return `No limit to suggest: ${units === 0 ? 'all costs are 0' : 'the log is shorter than a second'}.`
+}
 
 /** clientsText is how many clients came, as far as they were followed. */
 export function clientsText({ clients, untracked }: Traffic): string {

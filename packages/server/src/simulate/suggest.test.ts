@@ -86,6 +86,18 @@ it('is given for an hour by a log of an hour, of which a second is never whole',
   expect([perHour(3_599), perHour(3_000)]).toEqual([true, false])
 })
 
+it('is none for a second by a log of half a second', () => {
+  const lasting = (afterUs: number) =>
+    played(
+      [
+        { key: 'a', afterUs: 0 },
+        { key: 'a', afterUs },
+      ],
+      [],
+    ).suggestions.length
+  expect([lasting(500_000), lasting(1_000_000)]).toEqual([0, 1])
+})
+
 it('is none where nothing was used', () => {
   const clock = createVirtualClock()
   const simulation = createSimulation({ clock, ruleSets: [], maxClients: 9, top: 9 })

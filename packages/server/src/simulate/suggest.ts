@@ -48,9 +48,9 @@ function roundUp(value: number): number {
  * ones that a fixed window aligned to the clock would refuse something.
  */
 export function suggest(windows: readonly WindowUse[], spanUs: number): Suggestion[] {
-  return windows.flatMap((window, i) => {
-    // A window longer than the log says nothing; the shortest always counts.
-    if (i > 0 && window.perUs * NEARLY > spanUs) return []
+  return windows.flatMap((window) => {
+    // A window longer than the log says nothing.
+    if (window.perUs * NEARLY > spanUs) return []
     if (percentile(window.largest, 1) === 0) return []
     const limits = new Map<number, number>()
     for (const share of sharesOf(window.largest.length)) {

@@ -1,4 +1,4 @@
-import { clientsText, NOTHING_USED, notesOf, trafficNotes, WHOLE_SECONDS } from './notes.ts'
+import { clientsText, noSuggestion, notesOf, trafficNotes, WHOLE_SECONDS } from './notes.ts'
 import type { Report, RuleSetReport } from './report.ts'
 import { clockTime, count, counted, part, percent, plain, shareName, span } from './shown.ts'
 import { sparkline, textTable } from './text-table.ts'
@@ -68,7 +68,7 @@ function usageLines({ usage, traffic }: Report): string[] {
 }
 
 function suggestionLines({ suggestions, traffic }: Report): string[] {
-  if (suggestions.length === 0) return [NOTHING_USED]
+  if (suggestions.length === 0) return [noSuggestion(traffic)]
   return [
     'Suggested limits: a quarter above what most clients use, rounded up. What is over is counted in',
     'windows of the clock; --rule tells what any rule would have done.',
