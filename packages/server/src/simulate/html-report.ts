@@ -155,11 +155,12 @@ function suggestionsHtml({ suggestions, traffic }: Report): Html {
   if (suggestions.length === 0)
     return html`<h2>Suggested limits</h2><p>${noSuggestion(traffic)}</p>`
   return html`<h2>Suggested limits</h2>
-<p>A quarter above what most clients use, rounded up; what is over a limit is counted in windows of the clock.</p>
+<p>A quarter above what most clients use, rounded up; what is over a limit is counted in windows of the clock. A burst to begin with is three times what they use in a second.</p>
 ${htmlTable([
-  ['rule', 'taken from', right('clients over'), right('units over')],
-  ...suggestions.map(({ rule, share, use, clientsOver, unitsOver }) => [
+  ['rule', right('burst'), 'taken from', right('clients over'), right('units over')],
+  ...suggestions.map(({ rule, burst, share, use, clientsOver, unitsOver }) => [
     rule,
+    right(burst === undefined ? '' : String(burst)),
     `${percent(share)} of clients: at most ${count(use)}`,
     right(part(clientsOver, traffic.clients)),
     right(part(unitsOver, traffic.units)),

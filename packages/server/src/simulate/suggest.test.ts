@@ -69,7 +69,7 @@ describe('a suggestion', () => {
     const { suggestions, usage } = played(steps, [])
     expect(usage.find(({ per }) => per === '1m')?.percentiles).toContainEqual({ share: 1, use: 37 })
     expect(suggestions.filter(({ rule }) => rule.endsWith('/1m'))).toEqual([
-      { rule: '50/1m', share: 0.9, use: 37, clientsOver: 0, unitsOver: 0 },
+      { rule: '50/1m', burst: 3, share: 0.9, use: 37, clientsOver: 0, unitsOver: 0 },
     ])
     // The log is shorter than an hour, of which it says nothing.
     expect(suggestions.filter(({ rule }) => rule.endsWith('/1h'))).toEqual([])
@@ -84,6 +84,20 @@ it('is given for an hour by a log of an hour, of which a second is never whole',
     return played(steps, []).suggestions.some(({ rule }) => rule.endsWith('/1h'))
   }
   expect([perHour(3_599), perHour(3_000)]).toEqual([true, false])
+})
+
+it('has a burst for a minute, three times what is used in a second, the limit at most', () => {
+  const burstOf = (atOnce: number, pauseUs: number) => {
+    const steps = Array.from({ length: 240 }, (_, i) => ({
+      key: 'a',
+      afterUs: i % atOnce === 0 ? pauseUs : 0,
+    }))
+    const { suggestions } = played(steps, [])
+    return suggestions.flatMap(({ rule, burst }) => (burst ? [`${rule} burst ${burst}`] : []))
+  }
+  expect(burstOf(2, 1_000_000)).toEqual(['150/1m burst 6'])
+  expect(burstOf(40, 20_000_000)).toEqual(['150/1m burst 120'])
+  expect(burstOf(120, 60_000_000)).toEqual(['150/1m burst 150'])
 })
 
 it('is none for a second by a log of half a second', () => {

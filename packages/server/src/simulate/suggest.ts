@@ -3,6 +3,8 @@ import { clientsOver, percentile, unitsOver, type WindowUse } from './usage.ts'
 /** Suggestion is a limit taken from what clients use. */
 export interface Suggestion {
   readonly rule: string
+  /** A burst to begin with, from what is used in a second; undefined but for a minute. */
+  readonly burst: number | undefined
   /** The share of clients it is taken from: 0.99. */
   readonly share: number
   /** What so many clients do not exceed in one window. */
@@ -29,6 +31,9 @@ const LARGEST_LIMIT = 10_000_000
 /** The room that a suggestion leaves above what was seen. */
 const ROOM = 1.25
 
+/** A burst goes over the edge of a second of the clock, or comes twice in a row. */
+const BURSTS = 3
+
 /** The last request of an hour's log comes some time before the hour is over. */
 const NEARLY = 0.98
 
@@ -44,7 +49,8 @@ function roundUp(value: number): number {
 
 /**
  * suggest takes a limit from percentiles of each window: a quarter above what 90, 99 and 99.9 % of
- * clients never exceed, rounded up. What is over a limit is counted exactly: those clients are the
+ * clients never exceed, rounded up; for a minute also a burst, three times what they use in a second.
+ * What is over a limit is counted exactly: those clients are the
  * ones that a fixed window aligned to the clock would refuse something.
  */
 export function suggest(windows: readonly WindowUse[], spanUs: number): Suggestion[] {
@@ -61,6 +67,10 @@ export function suggest(windows: readonly WindowUse[], spanUs: number): Suggesti
     }
     return [...limits].map(([limit, share]) => ({
       rule: `${limit}/${window.per}`,
+      burst:
+        window.per === '1m'
+          ? Math.min(limit, roundUp(percentile(windows[0].largest, share) * BURSTS))
+          : undefined,
       share,
       use: percentile(window.largest, share),
       clientsOver: clientsOver(window, limit),

@@ -71,16 +71,19 @@ function suggestionLines({ suggestions, traffic }: Report): string[] {
   if (suggestions.length === 0) return [noSuggestion(traffic)]
   return [
     'Suggested limits: a quarter above what most clients use, rounded up. What is over is counted in',
-    'windows of the clock; --rule tells what any rule would have done.',
+    'windows of the clock. A burst to begin with is three times what they use in a second; --rule',
+    "tells what any rule would have done, such as 'LIMIT/PER burst N'.",
     ...textTable(
       [
         { head: 'rule' },
+        { head: 'burst', right: true },
         { head: 'taken from' },
         { head: 'clients over', right: true },
         { head: 'units over', right: true },
       ],
-      suggestions.map(({ rule, share, use, clientsOver, unitsOver }) => [
+      suggestions.map(({ rule, burst, share, use, clientsOver, unitsOver }) => [
         rule,
+        burst === undefined ? '' : String(burst),
         `${percent(share)} of clients: at most ${count(use)}`,
         part(clientsOver, traffic.clients),
         part(unitsOver, traffic.units),
