@@ -114,6 +114,7 @@ export interface Checked {
 
 /** checkHttp checks the options of `rateLimit`. */
 export function checkHttp(options: RateLimitOptions<never, never>): Checked {
+  checkNoRule(options)
   checkOptions('rateLimit', options, NAMES)
   for (const name of [
     'key',
@@ -141,10 +142,27 @@ export function checkHttp(options: RateLimitOptions<never, never>): Checked {
   }
 }
 
+/** A rule on its own is what many write first. */
+function checkNoRule(options: unknown): void {
+  const [first] = Array.isArray(options) ? options : [options]
+  if (typeof (first as Partial<Rule> | undefined)?.algorithm !== 'object') return
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    'rateLimit: options must be an object, got a rule. Pass { rules: … }.',
+  )
+}
+
 /** trustOf checks which proxies are trusted. */
 export function trustOf(trustProxy: number | readonly string[]): Trust {
-  if (typeof trustProxy !== 'number') return blocksOf('trustProxy', trustProxy)
-  return checkWhole('rateLimit: trustProxy', trustProxy, 0, 64)
+  if (typeof trustProxy === 'number') {
+    return checkWhole('rateLimit: trustProxy', trustProxy, 0, 64)
+  }
+  if (Array.isArray(trustProxy)) return blocksOf('trustProxy', trustProxy)
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    'rateLimit: trustProxy must be the number of proxies in front of this server, such as 1, or a ' +
+      `list of their addresses and blocks, got ${shown(trustProxy)}.`,
+  )
 }
 
 function limiterOf({

@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest'
+import { tokenBucket } from '../algorithms/token-bucket.ts'
+import { checkHttp } from './http-options.ts'
+
+const rule = tokenBucket({ limit: 1, per: '1s' })
+
+it.each<[unknown, string]>([
+  [rule, 'got a rule. Pass { rules: … }'],
+  [[rule], 'got a rule. Pass { rules: … }'],
+  [[], 'options must be an object, got an array'],
+  [undefined, 'options must be an object, got undefined'],
+  [
+    { rules: rule, trustProxy: true },
+    'trustProxy must be the number of proxies in front of this server, such as 1, or a list of their addresses and blocks, got true.',
+  ],
+  [{ rules: rule, trustProxy: 1.5 }, 'trustProxy must be a whole number from 0 to 64, got 1.5'],
+  [{ rules: rule, trustProxy: ['here'] }, 'trustProxy: "here" is no address'],
+])('%# is told what to write', (options, says) => {
+  expect(() => checkHttp(options as never)).toThrow(says)
+})
