@@ -35,7 +35,7 @@ describe('simulating fleets', () => {
 
   it('prints what docs/fleet.md says', async () => {
     const text = readFileSync('docs/fleet.md', 'utf8')
-    const examples = [...text.matchAll(/```text\n\$ sluice simulate --fleet (.*)\n([^`]*)```/g)]
+    const examples = [...text.matchAll(/```text\n\$ npx sluice simulate --fleet (.*)\n([^`]*)```/g)]
     expect(examples.length).toBeGreaterThan(2)
     for (const [, args, output] of examples) {
       const words = args.matchAll(/'([^']*)'|(\S+)/g)
