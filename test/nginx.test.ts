@@ -135,7 +135,7 @@ describe('nginx, as the document sets it up', () => {
       type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
       title: 'Quota Exceeded',
       status: 429,
-      detail: 'Too many requests. Try again in 720 seconds.',
+      detail: 'Too many requests. Try again in 720 s.',
     })
   })
 
