@@ -51,6 +51,7 @@ Routes, the first that matches counts:
 Store: memory
 Gateway: 127.0.0.1:8080
 API: 127.0.0.1:8081
+Admin tokens: none, so only this machine may ask the API
 `,
     notes: [],
     error: undefined,
@@ -72,6 +73,15 @@ it('does not print the password of a store', async () => {
   const { out } = await run(fileWith('tiers: { a: 1/1s }\nstore: redis://me:hunter2@db:6379'))
   expect(out).toContain('Store: redis at db:6379, on failure: local')
   expect(out).not.toContain('hunter2')
+})
+
+it('tells how many admin tokens there are, and none of them', async () => {
+  const tokens = ['a-secret-of-22-letters', { token: 'another-secret-of-mine', access: 'read' }]
+  const told = async (list: unknown[]) =>
+    (await run(fileWith(JSON.stringify({ tiers: { a: '1/1s' }, admin: { tokens: list } })))).out
+  expect(await told(tokens)).toContain('Admin tokens: 2, 1 of them only to read\n')
+  expect(await told(tokens)).not.toContain('secret')
+  expect(await told(tokens.slice(0, 1))).toContain('Admin tokens: 1\n')
 })
 
 it('prints help and the schema', async () => {

@@ -91,9 +91,17 @@ function summaryOf(file: string, settings: Settings): string {
   const where = urls === '' ? '' : ` at ${urls}, on failure: ${store.onFailure}`
   lines.push('', `Store: ${store.kind}${where}`)
   lines.push(`Gateway: ${listenText(settings.listen)}`, `API: ${listenText(settings.api)}`)
+  lines.push(`Admin tokens: ${tokensText(settings)}`)
   if (settings.decisionLog) lines.push(`Decision log: ${settings.decisionLog.file}`)
   lines.push('')
   return lines.join('\n')
+}
+
+/** How many there are; what they are is nobody's business. */
+function tokensText({ admin: { tokens } }: Settings): string {
+  if (tokens.length === 0) return 'none, so only this machine may ask the API'
+  const reading = tokens.filter(({ access }) => access === 'read').length
+  return `${tokens.length}${reading > 0 ? `, ${reading} of them only to read` : ''}`
 }
 
 function listenText({ host, port }: Listen): string {
