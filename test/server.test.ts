@@ -313,6 +313,15 @@ describe('the API', () => {
     expect(metrics).not.toContain('alice')
   })
 
+  it('says of a key that is refused that it is, and for how long', async () => {
+    const { apiUrl, gatewayUrl } = await start(settingsOf({}))
+    expect(await statuses(6, gatewayUrl, as('alice'))).toEqual([...Array(5).fill(200), 429])
+    const get = async (path: string) => (await fetch(`${apiUrl}${path}`)).json()
+    const refused = { allowed: false, remaining: 0, retryAfterMs: expect.closeTo(720_000, -4) }
+    expect(await get('/v1/keys/x-user%3Aalice')).toMatchObject({ limits: { tiers: refused } })
+    expect(await get('/v1/keys')).toMatchObject({ keys: [refused] })
+  })
+
   it('counts by the tier that was asked for, and what no limiter was asked for', async () => {
     const overrides = { 'x-user:bob': [parseRule('1/1h')] }
     const { apiUrl, gatewayUrl } = await start(

@@ -45,7 +45,7 @@ export const operations: Readonly<Record<string, Readonly<Record<string, Operati
     delete: { summary: 'Forget what everybody has used', access: 'full' },
   },
   '/v1/keys/{key}': {
-    get: { summary: 'What is left, without spending', access: 'read' },
+    get: { summary: 'What is left, and whether cost 1 would pass; spends nothing', access: 'read' },
     delete: { summary: 'Forget what a key has used, and lift its block', access: 'full' },
   },
   '/v1/keys/{key}/block': {
