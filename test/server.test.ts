@@ -322,6 +322,22 @@ describe('the API', () => {
     expect(await get('/v1/keys')).toMatchObject({ keys: [refused] })
   })
 
+  it('does nothing for a query that it does not know', async () => {
+    const { apiUrl, gatewayUrl } = await start(settingsOf({}))
+    await fetch(gatewayUrl, as('alice'))
+    const ask = async (method: string, path: string) => {
+      const response = await fetch(`${apiUrl}${path}`, { method })
+      return `${response.status} ${((await response.json()) as { detail?: string }).detail}`
+    }
+    expect(await ask('DELETE', '/v1/keys?key=x')).toMatch(/^400 .*parameter "key" .*takes none/)
+    for (const path of ['/v1/keys?fliter=x', '/v1/keys/x?cost=2', '/v1/top?n=3', '/v1/live?ky=x']) {
+      expect(await ask('GET', path)).toMatch(/^400 there is no query parameter/)
+    }
+    expect(await ask('GET', '/v1/keys?fliter=x')).toMatch(/filter, limiter, from, count/)
+    expect(await (await fetch(`${apiUrl}/v1/keys`)).json()).toMatchObject({ keys: [{}] })
+    expect((await fetch(`${apiUrl}/metrics?x=1`)).status).toBe(200)
+  })
+
   it('counts by the tier that was asked for, and what no limiter was asked for', async () => {
     const overrides = { 'x-user:bob': [parseRule('1/1h')] }
     const { apiUrl, gatewayUrl } = await start(

@@ -9,6 +9,7 @@ import { addCheck } from './check.ts'
 import { addClients } from './clients.ts'
 import { addKeys } from './keys.ts'
 import { openApi } from './openapi.ts'
+import { refuseUnknownQueries } from './queries.ts'
 
 /** ApiOptions are what the API is made of; `current` may change between two requests. */
 export interface ApiOptions {
@@ -59,6 +60,8 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
     if (told) send(reply, told)
     else next()
   }
+
+  refuseUnknownQueries(app)
 
   app.get('/v1/openapi.json', () => openApi(options.version))
   app.get('/healthz', () => ({ status: 'ok' }))

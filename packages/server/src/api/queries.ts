@@ -1,0 +1,31 @@
+import type { FastifyInstance } from 'fastify'
+import { SluiceError } from 'sluice'
+import { operations } from './openapi.ts'
+
+/**
+ * refuseUnknownQueries makes all that operators call refuse parameters that its description does not
+ * have: a filter that is misspelt must not widen what is listed, or reset.
+ */
+export function refuseUnknownQueries(app: FastifyInstance): void {
+  app.addHook('onRoute', (route) => {
+    const path = route.url.replace(':key', '{key}')
+    const operation = operations[path]?.[String(route.method).toLowerCase()]
+    const isForOperators = operation?.access === 'read' || operation?.access === 'full'
+    // Scrapers may add what they like.
+    if (!isForOperators || path === '/metrics') return
+    const known = Object.keys(operation.query ?? {})
+    // After the check of who is asking.
+    route.preHandler = (request, _reply, next) => {
+      const unknown = Object.keys(request.query as object).find((name) => !known.includes(name))
+      next(unknown === undefined ? undefined : refusal(unknown, known))
+    }
+  })
+}
+
+function refusal(unknown: string, known: readonly string[]): SluiceError {
+  const those = known.length > 0 ? `There are: ${known.join(', ')}.` : 'It takes none.'
+  return new SluiceError(
+    'SLUICE_OPTION',
+    `there is no query parameter ${JSON.stringify(unknown)} here. ${those}`,
+  )
+}
