@@ -12,6 +12,7 @@ afterEach(closeAll)
 const routes = [
   { name: 'search', path: '/search', cost: 3 },
   { name: 'login', path: '/login', rules: [parseRule('2/1h name logins')] },
+  { name: 'trial', path: '/trial', rules: [parseRule('1/1h')], shadow: true },
   { name: 'rest', path: '/**' },
 ]
 
@@ -103,7 +104,7 @@ describe('the dashboard', () => {
     expect(await talking.first().innerText()).toMatch(/x-user:alice.*\b7$/s)
     expect(
       await page.locator('[data-rule=token-bucket] [data-role=refused]').first().innerText(),
-    ).toBe('2')
+    ).toBe('2 refused')
     expect(await page.locator('[data-role=store]').innerText()).toContain('there')
   })
 
@@ -154,6 +155,20 @@ describe('the dashboard', () => {
     await page.reload()
     await expect.poll(() => left(page, 'tiers')).toBe('4')
     pages.forgive(/status of 400/)
+  })
+
+  it('tells what was refused from what was let through in shadow mode', async () => {
+    const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
+    await send(7, `${gatewayUrl}/a`, 'alice')
+    await send(4, `${gatewayUrl}/trial`, 'alice')
+    const page = await pages.open(`${apiUrl}/?key=x-user%3Aalice`)
+    const limited = page.getByRole('region', { name: 'Refused most' })
+    await expect.poll(() => limited.innerText()).toMatch(/2 refused · 3 in shadow/)
+    const rules = page.getByRole('region', { name: 'Refusals by rule' }).getByRole('listitem')
+    await expect.poll(() => rules.last().innerText()).toMatch(/3 in shadow/)
+    expect(await rules.last().locator('[data-role=refused]').count()).toBe(0)
+    await expect.poll(() => page.locator('.decisions .shadowed').count()).toBe(3)
+    expect(await page.locator('.decisions .refused').count()).toBe(2)
   })
 
   it('finds keys by a part of them', async () => {

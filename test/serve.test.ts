@@ -158,7 +158,7 @@ describe('sluice serve --workers', () => {
       const counts = [...(await text()).matchAll(/^sluice_decisions_total\{.*\} (\d+)$/gm)]
       expect(counts.map(([, count]) => Number(count)).sort((a, b) => a - b)).toEqual([10, 30])
       const top = await (await fetch(`${api}/v1/top`)).json()
-      expect(top).toMatchObject({ keys: [{ key: 'x-user:alice', count: 30 }] })
+      expect(top).toMatchObject({ keys: [{ key: 'x-user:alice', refused: 30 }] })
 
       const tier = `${api}/v1/clients/x-user%3Aalice/tier`
       await fetch(tier, json({ tier: 'pro' }, 'PUT'))

@@ -296,7 +296,9 @@ describe('the API', () => {
     expect(await get('/v1/keys?filter=nobody')).toEqual({ keys: [], next: null })
     await fetch(`${apiUrl}${key}/block`, json({ duration: '1m' }))
     expect((await fetch(gatewayUrl, as('alice'))).status).toBe(429)
-    expect(await get('/v1/top')).toMatchObject({ keys: [{ key: 'x-user:alice', count: 1 }] })
+    expect(await get('/v1/top')).toMatchObject({
+      keys: [{ key: 'x-user:alice', refused: 1, shadowed: 0 }],
+    })
     await fetch(`${apiUrl}${key}`, { method: 'DELETE' })
     expect(await remaining()).toBe('4')
     const client = '/v1/clients/x-user%3Aalice'

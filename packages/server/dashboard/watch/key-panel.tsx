@@ -70,7 +70,7 @@ export function KeyPanel({
         {live.decisions.map((decision, i) => (
           <li key={`${decision.atMs}/${live.decisions.length - i}`}>
             <span class="small">{clockOf(decision.atMs)}</span>
-            <span class={decision.outcome === 'allowed' ? 'allowed' : 'refused'}>
+            <span class={decision.outcome}>
               <span aria-hidden="true">{signs[decision.outcome]} </span>
               {reasonOf(decision)}
             </span>

@@ -1,5 +1,7 @@
 import type { LiveKey } from '../../src/dashboard/live-event.ts'
 import { KeyText } from './key-text.tsx'
+import { RefusedCounts } from './refused-counts.tsx'
+import { inFull } from './words.ts'
 
 /** TopKeysProps: keys, the most frequent first. */
 interface TopKeysProps {
@@ -7,11 +9,13 @@ interface TopKeysProps {
   readonly title: string
   readonly none: string
   readonly keys: readonly LiveKey[]
+  /** What is counted are refusals, some of them in shadow mode. */
+  readonly ofRefusals?: boolean
   look(key: string): void
 }
 
 /** TopKeys lists keys; each opens. */
-export function TopKeys({ id, title, none, keys, look }: TopKeysProps) {
+export function TopKeys({ id, title, none, keys, ofRefusals = false, look }: TopKeysProps) {
   return (
     <section class="panel" aria-labelledby={id}>
       <h2 id={id}>
@@ -19,7 +23,7 @@ export function TopKeys({ id, title, none, keys, look }: TopKeysProps) {
       </h2>
       {keys.length === 0 && <p class="small">{none}</p>}
       <ol class="top-keys">
-        {keys.map(({ key, count, route, tier, rule }) => (
+        {keys.map(({ key, count, shadowed, route, tier, rule }) => (
           <li key={key}>
             <button type="button" class="link" onClick={() => look(key)}>
               <KeyText text={key} />
@@ -27,7 +31,11 @@ export function TopKeys({ id, title, none, keys, look }: TopKeysProps) {
             <span class="small">
               {[tier, rule, route && `last on ${route}`].filter((part) => part !== '').join(' · ')}
             </span>
-            <b data-role="count">{Math.round(count)}</b>
+            {ofRefusals ? (
+              <RefusedCounts refused={count - shadowed} shadowed={shadowed} />
+            ) : (
+              <b>{inFull(count)}</b>
+            )}
           </li>
         ))}
       </ol>

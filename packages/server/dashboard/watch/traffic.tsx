@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { Chart } from './chart.tsx'
 import { type LiveState, sumOf, totals } from './live-state.ts'
+import { RefusedCounts } from './refused-counts.tsx'
 
 /** Traffic shows what was allowed and refused, by route and tier, and which rules refused. */
 export function Traffic({ state: { seconds } }: { state: LiveState }) {
@@ -96,7 +97,7 @@ function Choice(props: {
 export function Refusals({ state: { seconds } }: { state: LiveState }) {
   const rules = totals(seconds, ({ rule, tier, route }) => JSON.stringify([rule, tier, route]))
     .filter(({ refused, shadowed }) => refused + shadowed > 0)
-    .sort((a, b) => b.refused + b.shadowed - a.refused - a.shadowed)
+    .sort((a, b) => b.refused - a.refused || b.shadowed - a.shadowed)
     .slice(0, 10)
   const most = Math.max(1, ...rules.map(({ refused, shadowed }) => refused + shadowed))
   return (
@@ -114,10 +115,11 @@ export function Refusals({ state: { seconds } }: { state: LiveState }) {
                 {about.tier} on {about.route || 'API'}
               </span>
             </span>
-            <b class="refused" data-role="refused">
-              {refused + shadowed}
-            </b>
-            <meter min="0" max={most} value={refused + shadowed} aria-hidden="true" />
+            <RefusedCounts refused={refused} shadowed={shadowed} />
+            <span class="bar" aria-hidden="true">
+              <span class="is-refused" style={{ width: `${(100 * refused) / most}%` }} />
+              <span class="is-shadowed" style={{ width: `${(100 * shadowed) / most}%` }} />
+            </span>
           </li>
         ))}
       </ul>

@@ -83,6 +83,7 @@ export function WatchPage() {
               title="Refused most"
               none="Nobody was refused."
               keys={state.top.limited}
+              ofRefusals
               look={look}
             />
             <TopKeys

@@ -18,6 +18,11 @@ export function inWords(ms: number): string {
   return shown.map(([unit, count]) => `${count} ${unit}`).join(' ')
 }
 
+/** inFull is a whole number as people write it, such as `12,345`. */
+export function inFull(count: number): string {
+  return Math.round(count).toLocaleString('en')
+}
+
 /** clockOf is the time of day, by the clock of whoever looks. */
 export function clockOf(ms: number): string {
   return new Date(ms).toLocaleTimeString(undefined, { hourCycle: 'h23' })

@@ -178,7 +178,12 @@ export async function startApp(options: AppOptions): Promise<App> {
       const all = await peers.gather<Figures>('metrics')
       return { text: await metrics.text(all), type: metrics.contentType }
     },
-    top: async (count) => joinTop(await peers.gather<TopKey[]>('top'), count),
+    async top(most) {
+      const keys = joinTop(await peers.gather<TopKey[]>('top'), most)
+      return keys.map(({ key, count, ...others }) => {
+        return { key, refused: count - others.shadowed, ...others }
+      })
+    },
     async reload() {
       await peers.gather('reload')
     },

@@ -42,9 +42,9 @@ export function createNotes(
       decisions?.note(decided)
       metrics.decided(decided)
       live.decided(decided)
-      const { route, tier, key, decision } = decided
+      const { route, tier, key, decision, shadowed } = decided
       if (decision.allowed) return
-      topKeys.count(key, 1, { route, tier, rule: decision.rule })
+      topKeys.count(key, 1, { route, tier, rule: decision.rule }, shadowed)
       refusals.note(decided)
     },
     degraded(error) {

@@ -38,6 +38,8 @@ export interface LiveSecond {
 export interface LiveKey {
   readonly key: string
   readonly count: number
+  /** How many of them were refused in shadow mode, and let through. */
+  readonly shadowed: number
   readonly error: number
   readonly route: string
   readonly tier: string

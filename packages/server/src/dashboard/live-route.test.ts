@@ -112,7 +112,7 @@ describe('GET /v1/live', () => {
   })
 
   it('skips who does not read, and drops them in the end', async () => {
-    const about = { route: '', tier: '', rule: '', error: 0, lastMs: 0, count: 1 }
+    const about = { route: '', tier: '', rule: '', error: 0, lastMs: 0, count: 1, shadowed: 0 }
     const { feed, app, url } = await serve([{ key: 'x'.repeat(4_000_000), ...about }])
     const socket = connect(Number(new URL(url).port), '127.0.0.1').pause()
     socket.write('GET /v1/live HTTP/1.1\r\nHost: x\r\n\r\n')

@@ -25,7 +25,15 @@ const forgetful: Make = (capacity) => {
       }
       counts.set(key, (counts.get(key) ?? 0) + units)
     },
-    top: () => [...counts].map(([key, count]) => ({ key, count, error: 0, lastMs: 0, ...about })),
+    top: () =>
+      [...counts].map(([key, count]) => ({
+        ...about,
+        key,
+        count,
+        shadowed: 0,
+        error: 0,
+        lastMs: 0,
+      })),
   }
 }
 
@@ -91,12 +99,31 @@ describe('createTopKeys', () => {
     keys.count('c', 1, about)
     const startMs = clock.nowUs() / 1_000 - 7
     expect(keys.top(10)).toEqual([
-      { key: 'a', count: 5, error: 0, ...about, rule: 'daily', lastMs: startMs },
-      { key: 'b', count: 2, error: 0, ...about, lastMs: startMs },
-      { key: 'c', count: 1, error: 0, ...about, lastMs: startMs + 7 },
+      { key: 'a', count: 5, shadowed: 0, error: 0, ...about, rule: 'daily', lastMs: startMs },
+      { key: 'b', count: 2, shadowed: 0, error: 0, ...about, lastMs: startMs },
+      { key: 'c', count: 1, shadowed: 0, error: 0, ...about, lastMs: startMs + 7 },
     ])
     expect(keys.top(1).map(({ key }) => key)).toEqual(['a'])
     expect(keys.top(0)).toEqual([])
+  })
+
+  it('tells apart what was let through in shadow mode, and lists what was refused first', () => {
+    const clock = manualClock()
+    const keys = createTopKeys({ clock })
+    keys.count('shadow', 9, about, true)
+    keys.count('both', 2, about)
+    keys.count('both', 4, about, true)
+    keys.count('refused', 3, about)
+    const shown = () => keys.top(9).map(({ key, count, shadowed }) => [key, count, shadowed])
+    const all = [
+      ['refused', 3, 0],
+      ['both', 6, 4],
+      ['shadow', 9, 9],
+    ]
+    expect(shown()).toEqual(all)
+    expect(joinTop([keys.top(9), keys.top(9)], 1)).toMatchObject([{ key: 'refused', count: 6 }])
+    clock.advance(HOUR_MS)
+    expect(shown()[1]).toEqual(['both', 3, 2])
   })
 
   it('gives the least counter to a newcomer, with what it may have missed as the error', () => {

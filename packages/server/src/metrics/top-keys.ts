@@ -12,6 +12,8 @@ export interface TopKey extends About {
   readonly key: string
   /** Never below the true count. It halves on every full hour, so it may carry a fraction. */
   readonly count: number
+  /** How many of them were let through, by routes in shadow mode; at most `error` too low. */
+  readonly shadowed: number
   /** The most by which `count` may be too high. */
   readonly error: number
   /** When it was last refused, in milliseconds since 1970. */
@@ -20,9 +22,12 @@ export interface TopKey extends About {
 
 /** TopKeys counts refusals by key in bounded memory. */
 export interface TopKeys {
-  /** Adds `units` to a key; nothing unless above 0. Without `about` what was said last stays. */
-  count(key: string, units?: number, about?: About): void
-  /** The `n` largest, largest first. Keys whose count fell below a half are left out. */
+  /**
+   * Adds `units` to a key; nothing unless above 0. Without `about` what was said last stays.
+   * `isShadowed` units were let through.
+   */
+  count(key: string, units?: number, about?: About, isShadowed?: boolean): void
+  /** The `n` that were refused most, and then those most in shadow. Keys whose count fell below a half are left out. */
   top(n: number): TopKey[]
   /** Counters in use, at most `capacity`. */
   size(): number
@@ -39,6 +44,7 @@ export interface TopKeysOptions {
 interface Counter extends TopKey {
   key: string
   count: number
+  shadowed: number
   error: number
   route: string
   tier: string
@@ -83,6 +89,7 @@ export function createTopKeys(options: TopKeysOptions = {}): TopKeys {
     const share = 2 ** -passed
     for (const counter of heap) {
       counter.count *= share
+      counter.shadowed *= share
       counter.error *= share
     }
   }
@@ -90,8 +97,8 @@ export function createTopKeys(options: TopKeysOptions = {}): TopKeys {
   function enter(key: string): Counter {
     let counter: Counter
     if (heap.length < capacity) {
-      const about = { route: '', tier: '', rule: '' }
-      counter = { key: ownCopy(key), count: 0, error: 0, ...about, lastMs: 0, at: heap.length }
+      const none = { count: 0, shadowed: 0, error: 0, route: '', tier: '', rule: '', lastMs: 0 }
+      counter = { key: ownCopy(key), ...none, at: heap.length }
       heap.push(counter)
       rise(heap, counter)
     } else {
@@ -100,6 +107,7 @@ export function createTopKeys(options: TopKeysOptions = {}): TopKeys {
       byKey.delete(counter.key)
       counter.key = ownCopy(key)
       counter.error = counter.count
+      counter.shadowed = 0
       counter.route = counter.tier = counter.rule = ''
     }
     byKey.set(counter.key, counter)
@@ -107,13 +115,14 @@ export function createTopKeys(options: TopKeysOptions = {}): TopKeys {
   }
 
   return {
-    count(key, units = 1, about) {
+    count(key, units = 1, about, isShadowed = false) {
       if (!(units > 0)) return
       const nowUs = clock.nowUs()
       forget(nowUs)
       const name = key.length > LONGEST_KEY ? key.slice(0, LONGEST_KEY) : key
       const counter = byKey.get(name) ?? enter(name)
       counter.count += units
+      if (isShadowed) counter.shadowed += units
       counter.lastMs = Math.floor(nowUs / 1_000)
       if (about) {
         counter.route = about.route
@@ -126,7 +135,7 @@ export function createTopKeys(options: TopKeysOptions = {}): TopKeys {
       forget(clock.nowUs())
       return heap
         .filter((counter) => counter.count >= LEAST_SHOWN)
-        .sort((a, b) => b.count - a.count || b.lastMs - a.lastMs)
+        .sort((a, b) => moreRefused(a, b) || b.lastMs - a.lastMs)
         .slice(0, n)
         .map(({ at, ...shown }) => shown)
     },
@@ -136,6 +145,10 @@ export function createTopKeys(options: TopKeysOptions = {}): TopKeys {
       heap.length = 0
     },
   }
+}
+
+function moreRefused(a: TopKey, b: TopKey): number {
+  return b.count - b.shadowed - (a.count - a.shadowed) || b.count - a.count
 }
 
 function hourOf(us: number): number {
@@ -189,8 +202,12 @@ export function joinTop(lists: readonly (readonly TopKey[])[], n: number): TopKe
       continue
     }
     const later = each.lastMs > other.lastMs ? each : other
-    const count = each.count + other.count
-    joined.set(each.key, { ...later, count, error: each.error + other.error })
+    joined.set(each.key, {
+      ...later,
+      count: each.count + other.count,
+      shadowed: each.shadowed + other.shadowed,
+      error: each.error + other.error,
+    })
   }
-  return [...joined.values()].sort((a, b) => b.count - a.count).slice(0, n)
+  return [...joined.values()].sort(moreRefused).slice(0, n)
 }
