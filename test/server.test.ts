@@ -324,6 +324,34 @@ describe('the API', () => {
     expect(await get('/v1/keys')).toMatchObject({ keys: [refused] })
   })
 
+  it('lists the keys of all limiters, or of one, page by page', async () => {
+    const { apiUrl, gatewayUrl } = await start(
+      settingsOf({}, [{ name: 'own', path: '/own', rules: [parseRule('2/1h')] }, { path: '/**' }]),
+    )
+    const users = ['a', 'b', 'c']
+    for (const user of users) await fetch(`${gatewayUrl}/own`, as(user))
+    for (const user of users.slice(0, 2)) await fetch(gatewayUrl, as(user))
+    interface Page {
+      readonly keys: readonly { readonly key: string; readonly limiter: string }[]
+      readonly next: number | null
+    }
+    const list = async (query: string) =>
+      (await (await fetch(`${apiUrl}/v1/keys${query}`)).json()) as Page
+    const names = ({ keys }: Page) => keys.map(({ key, limiter }) => `${limiter} ${key}`).sort()
+    const ofOwn = users.map((user) => `own x-user:${user}`)
+    const all = [...ofOwn, 'tiers x-user:a', 'tiers x-user:b']
+    expect(names(await list(''))).toEqual(all)
+    expect(names(await list('?limiter=own'))).toEqual(ofOwn)
+    expect(names(await list('?filter=:b'))).toEqual(['own x-user:b', 'tiers x-user:b'])
+    const paged: Page['keys'][number][] = []
+    for (let from: number | null = 0; from !== null; ) {
+      const page: Page = await list(`?count=2&from=${from}`)
+      paged.push(...page.keys)
+      from = page.next
+    }
+    expect(names({ keys: paged, next: null })).toEqual(all)
+  })
+
   it('does nothing for a query that it does not know', async () => {
     const { apiUrl, gatewayUrl } = await start(settingsOf({}))
     await fetch(gatewayUrl, as('alice'))

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { type Decision, type Duration, SluiceError } from 'sluice'
 import { z } from 'zod'
-import type { AnyLimiter, Limits } from '../limits.ts'
+import type { Limits } from '../limits.ts'
 import { shownRule } from '../shown-rule.ts'
 import { type Guard, wholeOf } from './api.ts'
 import { read } from './check.ts'
@@ -29,8 +29,9 @@ export function addKeys(app: FastifyInstance, guard: Guard, limits: () => Limits
     const query = request.query as Record<string, string | undefined>
     const count = wholeOf('count', query.count ?? '100', 1, MOST_LISTED)
     const from = wholeOf('from', query.from ?? '0', 0, 100_000_000)
-    const limiter = named(limits(), query.limiter ?? 'tiers')
-    return page(limiter, query.filter ?? '', from, count)
+    const { all } = limits()
+    const asked = query.limiter === undefined ? all : named(all, query.limiter)
+    return page(asked, query.filter ?? '', from, count)
   })
 
   app.delete<Named>('/v1/keys/:key', change, async ({ params: { key } }) => {
@@ -55,9 +56,9 @@ export function addKeys(app: FastifyInstance, guard: Guard, limits: () => Limits
   })
 }
 
-function named({ all }: Limits, name: string): AnyLimiter {
+function named(all: Limits['all'], name: string): Limits['all'] {
   const limiter = all.get(name)
-  if (limiter) return limiter
+  if (limiter) return new Map([[name, limiter]])
   const known = [...all.keys()].map((each) => JSON.stringify(each)).join(', ')
   throw new SluiceError(
     'SLUICE_OPTION',
@@ -65,16 +66,18 @@ function named({ all }: Limits, name: string): AnyLimiter {
   )
 }
 
-/** A page of keys that contain a text; `next` is where the one after it begins. */
-async function page(limiter: AnyLimiter, filter: string, from: number, count: number) {
+/** A page of keys that contain a text, of one limiter after the other; `next` begins another. */
+async function page(limiters: Limits['all'], filter: string, from: number, count: number) {
   const keys: object[] = []
   let seen = 0
-  for await (const { key, decision } of limiter.entries()) {
-    if (!key.includes(filter)) continue
-    seen += 1
-    if (seen <= from) continue
-    if (keys.length === count) return { keys, next: from + count }
-    keys.push({ key, ...decision })
+  for (const [name, limiter] of limiters) {
+    for await (const { key, decision } of limiter.entries()) {
+      if (!key.includes(filter)) continue
+      seen += 1
+      if (seen <= from) continue
+      if (keys.length === count) return { keys, next: from + count }
+      keys.push({ key, limiter: name, ...decision })
+    }
   }
   return { keys, next: null }
 }

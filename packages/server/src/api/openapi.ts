@@ -38,7 +38,7 @@ export const operations: Readonly<Record<string, Readonly<Record<string, Operati
   '/v1/auth': { get: { summary: 'Decide for a proxy that asks first', access: 'check' } },
   '/v1/keys': {
     get: {
-      summary: 'Keys that are not fresh, page by page',
+      summary: 'Keys that are not fresh, of all limiters or one, page by page',
       query: { filter: 'string', limiter: 'string', from: 'integer', count: 'integer' },
       access: 'read',
     },
