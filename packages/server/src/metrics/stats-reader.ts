@@ -17,11 +17,32 @@ export interface StatsReader {
 const LONGEST_READ_MS = 1_000
 
 /**
- * createStatsReader registers `sluice_keys` and `sluice_evictions`. They are NaN, which no alert
- * takes for a number, until there is something to read and whenever reading it fails; failures
- * count in `sluice_stats_errors_total`.
+ * createStatsReader has nothing to show until there is something to read: then it registers
+ * `sluice_keys` and `sluice_evictions`. They are NaN, which no alert takes for a number, whenever
+ * reading fails; failures count in `sluice_stats_errors_total`.
  */
 export function createStatsReader(registry: Registry): StatsReader {
+  let reader: (() => Stats | Promise<Stats>) | undefined
+  let shown: ReturnType<typeof register> | undefined
+
+  return {
+    observe(read) {
+      reader = read
+      shown ??= register(registry)
+    },
+    async refresh() {
+      if (!reader || !shown) return
+      try {
+        shown.show(await inTime(reader()))
+      } catch {
+        shown.show({ keys: Number.NaN, evictions: Number.NaN })
+        shown.errors.inc()
+      }
+    },
+  }
+}
+
+function register(registry: Registry) {
   const registers = [registry]
   const keys = new Gauge({ name: 'sluice_keys', help: 'Keys in the store.', registers })
   const evictions = new Gauge({
@@ -34,27 +55,11 @@ export function createStatsReader(registry: Registry): StatsReader {
     help: 'Scrapes for which the figures of the store could not be read.',
     registers,
   })
-  let reader: (() => Stats | Promise<Stats>) | undefined
-
-  function show(stats: Stats): void {
-    keys.set(stats.keys)
-    evictions.set(stats.evictions)
-  }
-  const unknown: Stats = { keys: Number.NaN, evictions: Number.NaN }
-  show(unknown)
-
   return {
-    observe(read) {
-      reader = read
-    },
-    async refresh() {
-      if (!reader) return
-      try {
-        show(await inTime(reader()))
-      } catch {
-        show(unknown)
-        errors.inc()
-      }
+    errors,
+    show(stats: Stats) {
+      keys.set(stats.keys)
+      evictions.set(stats.evictions)
     },
   }
 }
