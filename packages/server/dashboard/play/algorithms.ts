@@ -99,11 +99,13 @@ export function codeOf(algorithm: Algorithm, figures: Figures, cost: number): st
       : `${name}: ${value}`,
   )
   const units = cost === 1 ? '' : `, ${cost}`
+  // What a leaky bucket lets through has a turn, which somebody has to wait for.
+  const call = algorithm.extra === 'queue' ? 'await limiter.wait' : 'limiter.check'
   return `import { createLimiter, ${algorithm.factory} } from 'sluice'
 
 const limiter = createLimiter(${algorithm.factory}({ ${options.join(', ')} }))
 
-const { allowed, retryAfterMs } = limiter.check(userId${units})`
+const { allowed, retryAfterMs } = ${call}(userId${units})`
 }
 
 function optionsOf({ extra }: Algorithm, figures: Figures): Record<string, unknown> {

@@ -92,4 +92,9 @@ describe('the code', () => {
     )
     expect(codeOf(algorithmOf('leaky-bucket'), figures, 1)).toContain('queue: 3 }')
   })
+
+  it('holds what a leaky bucket holds', () => {
+    const code = codeOf(algorithmOf('leaky-bucket'), choices, 2)
+    expect(code).toMatch(/= await limiter\.wait\(userId, 2\)$/)
+  })
 })
