@@ -88,7 +88,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
   options.add?.(app, guard)
 
   app.setNotFoundHandler((request, reply) =>
-    send(reply, problem(404, `There is no ${request.url} here.`)),
+    send(reply, problem(404, `There is no ${request.method} ${request.url} here.`)),
   )
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) =>
     send(reply, problemOf(error, logger)),

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { type AnyLimiter, type Limits, OWN } from '../limits.ts'
 import type { ApiOptions, Guard } from './api.ts'
 import { decisionText } from './decision-text.ts'
+import { readBody } from './read-body.ts'
 
 const MOST_CHECKS = 1_000
 
@@ -15,6 +16,8 @@ const check = z.strictObject({
   route: z.string().optional(),
 })
 type Check = z.infer<typeof check>
+const example = { key: 'alice', cost: 1 }
+const manyExample = { checks: [{ key: 'alice' }, { key: 'bob', cost: 5 }] }
 const batch = z.strictObject({ checks: z.array(check).max(MOST_CHECKS) })
 
 /**
@@ -27,10 +30,10 @@ export function addCheck(app: FastifyInstance, guard: Guard, options: ApiOptions
     const { limits } = options.current()
     const { body } = request
     if (typeof body === 'object' && body !== null && 'checks' in body) {
-      const { checks } = read(batch, body)
+      const { checks } = readBody(batch, body, manyExample)
       return decideAll(limits, checks, options).then((decisions) => ({ decisions }))
     }
-    const asked = read(check, body)
+    const asked = readBody(check, body, example)
     const { key, cost = 1, route = '', tier } = asked
     const startMs = performance.now()
     const answer = (decision: Decision) => {
@@ -84,14 +87,4 @@ function limiterOf(limits: Limits, { route, tier }: Check): AnyLimiter {
 function callOf({ route, tier }: Check): { tier: string } | undefined {
   if (route !== undefined) return { tier: OWN }
   return tier === undefined ? undefined : { tier }
-}
-
-/** read checks the body of a request, and says all that is wrong with it. */
-export function read<T extends z.ZodType>(schema: T, body: unknown): z.infer<T> {
-  const result = schema.safeParse(body)
-  if (result.success) return result.data
-  const problems = result.error.issues.map(({ path, message }) =>
-    path.length > 0 ? `${path.join('.')}: ${message}` : message,
-  )
-  throw new SluiceError('SLUICE_OPTION', `the body is not as expected: ${problems.join('; ')}.`)
 }

@@ -3,7 +3,7 @@ import { createLimiter, parseRule } from 'sluice'
 import { z } from 'zod'
 import type { Limits } from '../limits.ts'
 import type { Guard } from './api.ts'
-import { read } from './check.ts'
+import { readBody } from './read-body.ts'
 
 const tierBody = z.strictObject({ tier: z.string() })
 const rulesBody = z.strictObject({
@@ -20,7 +20,7 @@ export function addClients(app: FastifyInstance, guard: Guard, limits: () => Lim
 
   app.put<Named>('/v1/clients/:key/tier', change, async ({ params: { key }, body }) => {
     const { policy, assignments } = limits()
-    const { tier } = read(tierBody, body)
+    const { tier } = readBody(tierBody, body, { tier: policy.tierOf(key) })
     // An unknown tier, or a key that is none, is told here. No client has an empty key.
     createLimiter(policy.rulesFor('', tier)).peek(key)
     await assignments.setTier(key, tier)
@@ -32,7 +32,7 @@ export function addClients(app: FastifyInstance, guard: Guard, limits: () => Lim
     return { key, tier: limits().policy.tierOf(key) }
   })
   app.put<Named>('/v1/clients/:key/rules', change, async ({ params: { key }, body }) => {
-    const texts = [read(rulesBody, body).rules].flat()
+    const texts = [readBody(rulesBody, body, { rules: '100/1m burst 20' }).rules].flat()
     // Rules that do not go together are told here, and not to the client.
     createLimiter(texts.map((text) => parseRule(text))).peek(key)
     await limits().assignments.setRules(key, texts)

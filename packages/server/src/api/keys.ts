@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Limits } from '../limits.ts'
 import { shownRule } from '../shown-rule.ts'
 import { type Guard, wholeOf } from './api.ts'
-import { read } from './check.ts'
+import { readBody } from './read-body.ts'
 
 const MOST_LISTED = 1_000
 const block = z.strictObject({ duration: z.union([z.string(), z.number()]) })
@@ -45,7 +45,7 @@ export function addKeys(app: FastifyInstance, guard: Guard, limits: () => Limits
   })
 
   app.post<Named>('/v1/keys/:key/block', change, async ({ params: { key }, body }) => {
-    const { duration } = read(block, body)
+    const { duration } = readBody(block, body, { duration: '10m' })
     for (const limiter of limits().all.values()) await limiter.block(key, duration as Duration)
     return { key, blocked: duration }
   })
