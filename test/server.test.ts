@@ -324,6 +324,31 @@ describe('the API', () => {
     expect(await get('/v1/keys')).toMatchObject({ keys: [refused] })
   })
 
+  it('says what each route would answer to a key, at its own cost', async () => {
+    const { apiUrl, gatewayUrl } = await start(
+      settingsOf({}, [
+        { name: 'open', path: '/open', isOpen: true },
+        { name: 'search', path: '/search', cost: 4 },
+        { name: 'dear', path: '/dear', cost: 9 },
+        { name: 'trial', path: '/trial', rules: [parseRule('1/1h')], shadow: true },
+        { name: 'rest', path: '/**' },
+      ]),
+    )
+    for (const path of ['a', 'b', 'trial']) await fetch(`${gatewayUrl}/${path}`, as('alice'))
+    const told = await (await fetch(`${apiUrl}/v1/keys/x-user%3Aalice`)).json()
+    const soon = expect.closeTo(720_000, -4)
+    const tiers = { limiter: 'tiers', remaining: 3, shadow: false }
+    expect((told as { routes: unknown }).routes).toEqual([
+      { route: 'search', ...tiers, cost: 4, allowed: false, retryAfterMs: soon },
+      { route: 'dear', ...tiers, cost: 9, allowed: false, retryAfterMs: null },
+      {
+        ...{ route: 'trial', limiter: 'trial', cost: 1, shadow: true },
+        ...{ allowed: false, remaining: 0, retryAfterMs: expect.closeTo(3_600_000, -4) },
+      },
+      { route: 'rest', ...tiers, cost: 1, allowed: true, retryAfterMs: 0 },
+    ])
+  })
+
   it('lists the keys of all limiters, or of one, page by page', async () => {
     const { apiUrl, gatewayUrl } = await start(
       settingsOf({}, [{ name: 'own', path: '/own', rules: [parseRule('2/1h')] }, { path: '/**' }]),

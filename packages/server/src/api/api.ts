@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { type Decision, SluiceError } from 'sluice'
 import type { Limits } from '../limits.ts'
 import { PROBLEM_TYPE, type Problem, problem, problemText } from '../problem.ts'
-import type { AdminSettings } from '../settings.ts'
+import type { AdminSettings, RouteSettings } from '../settings.ts'
 import { type Access, forbids } from './access.ts'
 import { addCheck } from './check.ts'
 import { addClients } from './clients.ts'
@@ -15,7 +15,11 @@ import { refuseUnknownQueries } from './queries.ts'
 export interface ApiOptions {
   readonly logger: Logger
   readonly version: string
-  current(): { readonly limits: Limits; readonly admin: AdminSettings }
+  current(): {
+    readonly limits: Limits
+    readonly routes: readonly RouteSettings[]
+    readonly admin: AdminSettings
+  }
   /** Why requests should not be sent here, or undefined if all is well. */
   notReady(): string | undefined
   metrics(): Promise<{ readonly text: string; readonly type: string }>
@@ -83,7 +87,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
     return { reloaded: true }
   })
   addCheck(app, guard, options)
-  addKeys(app, guard, () => current().limits)
+  addKeys(app, guard, current)
   addClients(app, guard, () => current().limits)
   options.add?.(app, guard)
 

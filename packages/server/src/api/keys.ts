@@ -3,14 +3,16 @@ import { type Decision, type Duration, SluiceError } from 'sluice'
 import { z } from 'zod'
 import type { Limits } from '../limits.ts'
 import { shownRule } from '../shown-rule.ts'
-import { type Guard, wholeOf } from './api.ts'
+import { type ApiOptions, type Guard, wholeOf } from './api.ts'
 import { readBody } from './read-body.ts'
+import { routesFor } from './routes-for.ts'
 
 const MOST_LISTED = 1_000
 const block = z.strictObject({ duration: z.union([z.string(), z.number()]) })
 
 /** addKeys adds what operators ask about keys: status, listing, reset and blocks. */
-export function addKeys(app: FastifyInstance, guard: Guard, limits: () => Limits): void {
+export function addKeys(app: FastifyInstance, guard: Guard, current: ApiOptions['current']): void {
+  const limits = () => current().limits
   const look = { onRequest: guard('read') }
   const change = { onRequest: guard('full') }
   type Named = { Params: { key: string } }
@@ -22,7 +24,8 @@ export function addKeys(app: FastifyInstance, guard: Guard, limits: () => Limits
     const rules = policy.rulesFor(key).map(shownRule)
     const { tiers: byTier, rules: own } = assignments
     const given = { tier: byTier.get(key) ?? null, rules: own.get(key) ?? null }
-    return { key, tier: policy.tierOf(key), rules, given, limits: states }
+    const routes = await routesFor(key, current())
+    return { key, tier: policy.tierOf(key), rules, given, limits: states, routes }
   })
 
   app.get('/v1/keys', look, async (request) => {

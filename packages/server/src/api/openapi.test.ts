@@ -26,7 +26,7 @@ describe('the description of the API', () => {
     const app = await createApi({
       logger: pino({ level: 'silent' }),
       version: '1.2.3',
-      current: () => ({ limits, admin: { tokens: [] } }),
+      current: () => ({ limits, routes: [], admin: { tokens: [] } }),
       notReady: () => undefined,
       metrics: async () => ({ text: '', type: 'text/plain' }),
       top: async () => [],

@@ -168,7 +168,10 @@ export async function startApp(options: AppOptions): Promise<App> {
   const api = await createApi({
     logger,
     version,
-    current: () => ({ limits: state.limits, admin: state.settings.admin }),
+    current: () => {
+      const { admin, routes } = state.settings
+      return { limits: state.limits, routes, admin }
+    },
     notReady() {
       if (isClosing) return 'It is shutting down.'
       const isRefusing = notes.isDegraded() && state.settings.store.onFailure === 'closed'
