@@ -1,7 +1,9 @@
 import { useState } from 'preact/hooks'
+import type { LiveAbout, LiveCount } from '../../src/dashboard/live-event.ts'
 import { Chart } from './chart.tsx'
 import { type LiveState, sumOf, totals } from './live-state.ts'
 import { RefusedCounts } from './refused-counts.tsx'
+import { ruleInShort } from './words.ts'
 
 /** Traffic shows what was allowed and refused, by route and tier, and which rules refused. */
 export function Traffic({ state: { seconds } }: { state: LiveState }) {
@@ -94,7 +96,7 @@ function Choice(props: {
 }
 
 /** Refusals shows which rules refuse. */
-export function Refusals({ state: { seconds } }: { state: LiveState }) {
+export function Refusals({ state: { seconds, start } }: { state: LiveState }) {
   const rules = totals(seconds, ({ rule, tier, route }) => JSON.stringify([rule, tier, route]))
     .filter(({ refused, shadowed }) => refused + shadowed > 0)
     .sort((a, b) => b.refused - a.refused || b.shadowed - a.shadowed)
@@ -110,9 +112,11 @@ export function Refusals({ state: { seconds } }: { state: LiveState }) {
         {rules.map(({ name, about, refused, shadowed }) => (
           <li key={name} data-rule={about.rule}>
             <span>
-              <b>{about.rule}</b>{' '}
+              <b>
+                {about.route || 'API'} · {about.tier}
+              </b>{' '}
               <span class="small">
-                {about.tier} on {about.route || 'API'}
+                {about.rule} {figuresOf(start, about)}
               </span>
             </span>
             <RefusedCounts refused={refused} shadowed={shadowed} />
@@ -125,4 +129,10 @@ export function Refusals({ state: { seconds } }: { state: LiveState }) {
       </ul>
     </section>
   )
+}
+
+/** The figures of a rule as it is configured, if it is; a client may have others of its own. */
+function figuresOf({ routes, tiers }: LiveAbout, { route, tier, rule }: LiveCount): string {
+  const found = (routes[route] ?? tiers[tier])?.find(({ name }) => name === rule)
+  return found ? ruleInShort(found) : ''
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { LiveDecision } from '../../src/dashboard/live-event.ts'
-import { inWords, reasonOf, ruleInWords } from './words.ts'
+import { inWords, reasonOf, ruleInShort, ruleInWords } from './words.ts'
 
 const refusal: LiveDecision = {
   atMs: 0,
@@ -44,6 +44,10 @@ describe('words', () => {
   it('say what a rule allows', () => {
     const rule = { name: 'r', algorithm: 'gcra', limit: 60, perMs: 60_000, capacity: 20 }
     expect(ruleInWords(rule)).toBe('60 per 1 min, at most 20 at once (gcra)')
+    expect(ruleInShort(rule)).toBe('60/1m burst 20')
+    expect(ruleInShort({ ...rule, capacity: 60, perMs: 1_500 })).toBe('60/1500ms')
+    expect(ruleInShort({ ...rule, algorithm: 'leaky-bucket', capacity: 4 })).toBe('60/1m queue 3')
+    expect(ruleInShort({ ...rule, limit: null })).toBe('unlimited')
     expect(ruleInWords({ ...rule, limit: null, capacity: null })).toBe('no limit')
   })
 })
