@@ -171,6 +171,30 @@ describe('the dashboard', () => {
     expect(await page.locator('.decisions .refused').count()).toBe(2)
   })
 
+  it('says in a sentence what would happen to a key now', async () => {
+    const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
+    const page = await pages.open(`${apiUrl}/?key=x-user%3Aalice`)
+    const verdict = page.locator('[data-role=verdict]')
+    await expect.poll(() => verdict.innerText()).toBe('✓ Would pass everywhere now')
+    const card = (limiter: string) => page.locator(`[data-limiter=${limiter}]`).innerText()
+    expect(await card('tiers')).toMatch(/search: a request costs 3/)
+    expect(await card('trial')).toMatch(/a request costs 1.*shadow/s)
+    expect(await card('login')).not.toMatch(/shadow/)
+    await send(3, gatewayUrl, 'alice')
+    await expect
+      .poll(() => verdict.innerText(), { timeout: 3_000 })
+      .toMatch(/^✕ Refused now on search: cost 3, 2 left, passes in 1[12] min( \d+ s)?$/)
+    await send(2, gatewayUrl, 'alice')
+    await send(1, `${gatewayUrl}/trial`, 'alice')
+    await expect
+      .poll(() => verdict.innerText(), { timeout: 3_000 })
+      .toMatch(/on search: cost 3, 0 left.*on rest: cost 1, 0 left.*In shadow, trial would refuse/s)
+    await send(1, `${gatewayUrl}/login`, 'bob')
+    await send(6, `${gatewayUrl}/a`, 'bob')
+    const rules = page.getByRole('region', { name: 'Refusals by rule' })
+    await expect.poll(() => rules.innerText()).toMatch(/rest · free token-bucket 5\/1h/)
+  })
+
   it('finds keys by a part of them', async () => {
     const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
     for (const user of ['ann', 'anna', 'bob']) await send(1, gatewayUrl, user)

@@ -1,23 +1,22 @@
-import { useEffect, useState } from 'preact/hooks'
 import type { RuleDecision } from 'sluice'
+import type { RouteForecast } from '../../src/api/routes-for.ts'
 import type { LiveAbout } from '../../src/dashboard/live-event.ts'
 import type { ShownRule } from '../../src/shown-rule.ts'
-import type { Reading } from './use-key.ts'
-import { inWords, ruleInWords } from './words.ts'
+import type { KeyState } from './use-key.ts'
+import { inFull, inWords, ruleInWords } from './words.ts'
 
-const REDRAW_MS = 100
+/** GaugesProps: how a key stood, what is configured, and how long ago that was. */
+interface GaugesProps {
+  readonly state: KeyState
+  readonly about: LiveAbout
+  readonly sinceMs: number
+}
 
-/** Gauges shows what each rule has left for a key, and moves on between two readings. */
-export function Gauges({ reading, about }: { reading: Reading; about: LiveAbout }) {
-  const [nowMs, setNowMs] = useState(performance.now())
-  useEffect(() => {
-    const timer = setInterval(() => setNowMs(performance.now()), REDRAW_MS)
-    return () => clearInterval(timer)
-  }, [])
-  const { limits, rules, tier } = reading.state
+/** Gauges shows what each rule has left for a key. */
+export function Gauges({ state, about, sinceMs }: GaugesProps) {
+  const { limits, rules, tier } = state
   const isOwn = JSON.stringify(rules) !== JSON.stringify(about.tiers[tier])
   const ofClient = isOwn ? 'a rule of its own' : `a rule of tier ${tier}`
-  const sinceMs = Math.max(0, nowMs - reading.atMs)
   return (
     <ul class="gauges">
       {Object.entries(limits).flatMap(([limiter, decision]) =>
@@ -25,14 +24,34 @@ export function Gauges({ reading, about }: { reading: Reading; about: LiveAbout 
           const known = limiter === 'tiers' ? rules : (about.routes[limiter] ?? [])
           const rule = known.find(({ name }) => name === figures.rule)
           const where = limiter === 'tiers' ? ofClient : `a rule of route ${limiter}`
+          const routes = state.routes.filter((each) => each.limiter === limiter)
           return (
             <li key={`${limiter}/${figures.rule}`} data-limiter={limiter} data-rule={figures.rule}>
               <Gauge figures={figures} rule={rule} where={where} sinceMs={sinceMs} />
+              <Costs routes={routes} limiter={limiter} />
             </li>
           )
         }),
       )}
     </ul>
+  )
+}
+
+/** What a request takes where it is not one unit, and where nobody is refused. */
+function Costs({ routes, limiter }: { routes: readonly RouteForecast[]; limiter: string }) {
+  const shown = routes.filter(
+    ({ cost, shadow, route }) => cost !== 1 || shadow || route === limiter,
+  )
+  if (shown.length === 0) return null
+  return (
+    <span class="small costs">
+      {shown.map(({ route, cost, shadow }) => (
+        <span key={route}>
+          {route === limiter ? '' : `${route}: `}a request costs {inFull(cost)}
+          {shadow && <span class="badge">shadow</span>}
+        </span>
+      ))}
+    </span>
   )
 }
 

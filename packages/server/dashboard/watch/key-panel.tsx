@@ -1,9 +1,9 @@
-import { Gauges } from './gauges.tsx'
 import { KeyActions } from './key-actions.tsx'
+import { KeyNow } from './key-now.tsx'
 import { KeyText } from './key-text.tsx'
 import type { LiveState } from './live-state.ts'
 import { useKey } from './use-key.ts'
-import { clockOf, inWords, reasonOf } from './words.ts'
+import { clockOf, reasonOf } from './words.ts'
 
 const signs = { allowed: '✓', refused: '✕', shadowed: '◌' } as const
 
@@ -19,7 +19,7 @@ export function KeyPanel({
 }) {
   const { reading, problem, refresh } = useKey(id)
   const { mayChange, tiers } = live.start
-  const blocked = Object.values(reading?.state.limits ?? {}).find(
+  const isBlocked = Object.values(reading?.state.limits ?? {}).some(
     ({ source }) => source === 'blocked',
   )
   return (
@@ -41,20 +41,14 @@ export function KeyPanel({
             {reading.state.given.rules !== null && (
               <span class="small"> · has rules of its own</span>
             )}
-            {blocked && (
-              <b class="refused" data-role="blocked">
-                {' '}
-                ✕ blocked for another {inWords(blocked.retryAfterMs)}
-              </b>
-            )}
           </p>
-          <Gauges reading={reading} about={live.start} />
+          <KeyNow reading={reading} about={live.start} />
           {mayChange ? (
             <KeyActions
               key={id}
               state={reading.state}
               tiers={Object.keys(tiers)}
-              isBlocked={blocked !== undefined}
+              isBlocked={isBlocked}
               changed={refresh}
             />
           ) : (

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useState } from 'preact/hooks'
 import type { Decision } from 'sluice'
+import type { RouteForecast } from '../../src/api/routes-for.ts'
 import type { ShownRule } from '../../src/shown-rule.ts'
 import { ask } from './api.ts'
 
@@ -13,6 +14,7 @@ export interface KeyState {
   readonly given: { readonly tier: string | null; readonly rules: readonly string[] | null }
   /** By limiter; `tiers` is that of its tier. JSON has null for what is infinite. */
   readonly limits: Readonly<Record<string, Decision>>
+  readonly routes: readonly RouteForecast[]
 }
 
 /** Reading is a state, and when it was read, by `performance.now()`. */
