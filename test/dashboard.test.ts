@@ -288,12 +288,19 @@ describe('the dashboard', () => {
     await expect.poll(() => left(page, 'tiers'), { timeout: 3_000 }).not.toBe('10')
     // From now on nothing is read any more, and it goes on all the same.
     await page.route('**/v1/keys/*', () => {})
-    const widthOf = () =>
-      page.evaluate<number>("document.querySelector('.bar > span').getBoundingClientRect().width")
-    // What was read last is drawn by then.
-    await sleep(300)
-    const before = await widthOf()
-    await expect.poll(widthOf).toBeGreaterThan(before + 5)
+    // The width that is aimed at: it takes a moment to get there.
+    const shown = () =>
+      page.evaluate<[number, number]>(`[
+        Number(document.querySelector('[data-role=remaining]').innerText),
+        Math.round(Number.parseFloat(document.querySelector('.gauges .bar > span').style.width) / 10),
+      ]`)
+    const [before] = await shown()
+    await expect.poll(async () => (await shown())[0]).toBeGreaterThan(before)
+    for (let i = 0; i < 10; i += 1) {
+      const [left, bar] = await shown()
+      expect(bar).toBe(left)
+      await sleep(50)
+    }
     await expect.poll(() => left(page, 'tiers'), { timeout: 8_000 }).toBe('10')
   })
 

@@ -1,4 +1,3 @@
-import type { Rule } from 'sluice'
 import { clients } from './choices.ts'
 import type { Row } from './game.ts'
 
@@ -32,14 +31,13 @@ export function Clients({ row, picked, pick }: ClientsProps) {
 function Bucket({ row, client }: { row: Row; client: string }) {
   const decision = row.peek(client)
   const { allowed, refused } = row.tally(client)
-  if (!decision || !row.rule) return <span class="name">{client}</span>
+  if (!decision) return <span class="name">{client}</span>
   const { remaining, capacity, resetAfterMs } = decision
-  const level = levelOf(row.rule, remaining, resetAfterMs)
   return (
     <>
       <span class="name">{client}</span>
       <span class="tank" aria-hidden="true">
-        <span class="water" style={{ height: `${100 * level}%` }} />
+        <span class="water" style={{ height: `${(100 * remaining) / capacity}%` }} />
       </span>
       <span class="figure">
         <b data-role="remaining">{remaining}</b> of {capacity} left
@@ -54,11 +52,4 @@ function Bucket({ row, client }: { row: Row; client: string }) {
       </span>
     </>
   )
-}
-
-/** Buckets refill between two whole units, and their time to fresh tells how far they are. */
-function levelOf(rule: Rule, remaining: number, resetAfterMs: number): number {
-  const refillsEvenly = /bucket|gcra/.test(rule.algorithm.name)
-  const level = refillsEvenly ? 1 - (resetAfterMs * 1_000) / rule.fullUs : remaining / rule.capacity
-  return Math.max(0, Math.min(1, level))
 }

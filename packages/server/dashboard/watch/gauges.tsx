@@ -2,6 +2,7 @@ import type { RuleDecision } from 'sluice'
 import type { RouteForecast } from '../../src/api/routes-for.ts'
 import type { LiveAbout } from '../../src/dashboard/live-event.ts'
 import type { ShownRule } from '../../src/shown-rule.ts'
+import { leftOf } from './left-of.ts'
 import type { KeyState } from './use-key.ts'
 import { inFull, inWords, ruleInWords } from './words.ts'
 
@@ -79,15 +80,15 @@ function Gauge({ figures, rule, where, sinceMs }: GaugeProps) {
       </>
     )
   }
-  const left = freshInMs === 0 ? capacity : remaining
+  const left = leftOf(rule, { remaining, capacity, freshInMs })
   return (
     <>
       {title}
       <span class="figure">
-        <b data-role="remaining">{left}</b> of {capacity} left
+        <b data-role="remaining">{inFull(left)}</b> of {inFull(capacity)} left
       </span>
       <span class="bar" aria-hidden="true">
-        <span style={{ width: `${100 * levelOf(rule, left, capacity, freshInMs)}%` }} />
+        <span style={{ width: `${(100 * left) / capacity}%` }} />
       </span>
       <span class="small">{rule && ruleInWords(rule)}</span>
       <span class="small figure" data-role="fresh">
@@ -95,16 +96,4 @@ function Gauge({ figures, rule, where, sinceMs }: GaugeProps) {
       </span>
     </>
   )
-}
-
-/** Buckets refill between two whole units: their time to fresh tells how far they are. */
-function levelOf(
-  rule: ShownRule | undefined,
-  left: number,
-  capacity: number,
-  freshInMs: number,
-): number {
-  if (!rule?.limit || !/bucket|gcra/.test(rule.algorithm)) return left / capacity
-  const fullMs = (capacity * rule.perMs) / rule.limit
-  return Math.max(0, Math.min(1, 1 - freshInMs / fullMs))
 }
