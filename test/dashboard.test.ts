@@ -331,15 +331,31 @@ describe('the dashboard', () => {
   })
 
   it('says that it reconnects, and does so when the server is back', async () => {
-    const first = await start(settingsOf({}, routes))
-    const page = await pages.open(first.apiUrl)
+    const tiers = { free: [parseRule('10/5s')] }
+    const first = await start(settingsOf({ tiers }, routes))
+    await send(9, first.gatewayUrl, 'alice')
+    const page = await pages.open(`${first.apiUrl}/?key=x-user%3Aalice`)
     const connection = page.locator('[data-role=connection]')
+    const [lost, unread] = ['no-connection', 'unread'].map((role) =>
+      page.locator(`[data-role=${role}]`),
+    )
     await expect.poll(() => connection.innerText()).toMatch(/live/)
+    await page.locator('[data-role=tier]').waitFor()
+    expect([await lost.innerText(), await unread.innerText()]).toEqual(['', ''])
     await first.close()
     await expect.poll(() => connection.innerText(), { timeout: 5_000 }).toMatch(/reconnecting/)
+    expect(await lost.innerText()).toMatch(
+      /^No connection since \d+:\d\d:\d\d.*; what you see is from then\.$/,
+    )
+    await expect.poll(() => unread.innerText()).toMatch(/^(It|The server) cannot be .* from \d/)
+    // Nobody knows what is left: it must not look as if it were refilled.
+    const before = await left(page, 'tiers')
+    await sleep(1_000)
+    expect(await left(page, 'tiers')).toBe(before)
     const port = Number(new URL(first.apiUrl).port)
     const second = await start(settingsOf({ api: { host: '127.0.0.1', port } }, routes))
     await expect.poll(() => connection.innerText(), { timeout: 15_000 }).toMatch(/live/)
+    await expect.poll(async () => (await lost.innerText()) + (await unread.innerText())).toBe('')
     await send(2, second.gatewayUrl, 'alice')
     await expect.poll(() => row(page, 'rest'), { timeout: 5_000 }).toEqual(['2', '0'])
     pages.forgive(/net::ERR_/)

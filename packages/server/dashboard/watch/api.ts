@@ -17,7 +17,10 @@ export class ApiProblem extends Error {
   }
 }
 
-/** ask calls the API, with the token if there is one, and throws an ApiProblem for what is wrong. */
+/**
+ * ask calls the API, with the token if there is one, and throws an ApiProblem for what is wrong; 503
+ * also where nobody answers.
+ */
 export async function ask(
   path: string,
   { method = 'GET', body, signal }: { method?: string; body?: object; signal?: AbortSignal } = {},
@@ -32,6 +35,8 @@ export async function ask(
       ...(body ? { 'content-type': 'application/json' } : {}),
     },
     ...(body ? { body: JSON.stringify(body) } : {}),
+  }).catch(() => {
+    throw new ApiProblem(503, 'The server cannot be reached now.')
   })
   if (response.ok) return response
   const told = await response.json().catch(() => ({}))

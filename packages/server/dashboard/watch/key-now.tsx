@@ -6,14 +6,22 @@ import { Verdict } from './verdict.tsx'
 
 const REDRAW_MS = 100
 
+/** KeyNowProps: `isOld` is a reading after which there was none, though there should have been. */
+interface KeyNowProps {
+  readonly reading: Reading
+  readonly about: LiveAbout
+  readonly isOld: boolean
+}
+
 /** KeyNow shows how a key stands, and moves on between two readings. */
-export function KeyNow({ reading, about }: { reading: Reading; about: LiveAbout }) {
+export function KeyNow({ reading, about, isOld }: KeyNowProps) {
   const [nowMs, setNowMs] = useState(performance.now())
   useEffect(() => {
+    if (isOld) return
     const timer = setInterval(() => setNowMs(performance.now()), REDRAW_MS)
     return () => clearInterval(timer)
-  }, [])
-  const sinceMs = Math.max(0, nowMs - reading.atMs)
+  }, [isOld])
+  const sinceMs = isOld ? 0 : Math.max(0, nowMs - reading.atMs)
   return (
     <>
       <Verdict state={reading.state} sinceMs={sinceMs} />

@@ -11,14 +11,18 @@ const signs = { allowed: '✓', refused: '✕', shadowed: '◌' } as const
 export function KeyPanel({
   id,
   state: live,
+  isLost,
   close,
 }: {
   id: string
   state: LiveState
+  /** There is no connection. */
+  isLost: boolean
   close(): void
 }) {
   const { reading, problem, refresh } = useKey(id)
   const { mayChange, tiers } = live.start
+  const isOld = isLost || problem !== ''
   const isBlocked = Object.values(reading?.state.limits ?? {}).some(
     ({ source }) => source === 'blocked',
   )
@@ -32,7 +36,10 @@ export function KeyPanel({
           Close
         </button>
       </div>
-      <p class="problem">{problem}</p>
+      <p class="problem" data-role="unread">
+        {isOld && `${problem || 'It cannot be read now.'} `}
+        {isOld && reading && `What you see is from ${clockOf(reading.clockMs)}.`}
+      </p>
       {reading && (
         <>
           <p>
@@ -42,7 +49,7 @@ export function KeyPanel({
               <span class="small"> · has rules of its own</span>
             )}
           </p>
-          <KeyNow reading={reading} about={live.start} />
+          <KeyNow reading={reading} about={live.start} isOld={isOld} />
           {mayChange ? (
             <KeyActions
               key={id}

@@ -17,10 +17,11 @@ export interface KeyState {
   readonly routes: readonly RouteForecast[]
 }
 
-/** Reading is a state, and when it was read, by `performance.now()`. */
+/** Reading is a state, and when it was read: by `performance.now()`, and by the clock. */
 export interface Reading {
   readonly state: KeyState
   readonly atMs: number
+  readonly clockMs: number
 }
 
 const EVERY_MS = 1_000
@@ -33,7 +34,7 @@ export function useKey(key: string) {
     try {
       const response = await ask(pathOf(key))
       const state = (await response.json()) as KeyState
-      setReading({ state, atMs: performance.now() })
+      setReading({ state, atMs: performance.now(), clockMs: Date.now() })
       setProblem('')
     } catch (error) {
       setProblem((error as Error).message)

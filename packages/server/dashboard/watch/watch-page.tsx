@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Header } from '../header.tsx'
 import { type ApiProblem, token } from './api.ts'
 import { KeyPanel } from './key-panel.tsx'
@@ -10,6 +10,7 @@ import { StorePanel } from './store-panel.tsx'
 import { TokenForm } from './token-form.tsx'
 import { TopKeys } from './top-keys.tsx'
 import { Refusals, Traffic } from './traffic.tsx'
+import { clockOf } from './words.ts'
 
 /** WatchPage is the dashboard. The key that is looked at is in its address. */
 export function WatchPage() {
@@ -18,18 +19,23 @@ export function WatchPage() {
   const [connection, setConnection] = useState<Connection>('connecting')
   const [problem, setProblem] = useState<ApiProblem>()
   const [attempt, setAttempt] = useState(0)
+  const heardMs = useRef(Date.now())
 
   useEffect(() => {
     history.replaceState(null, '', key === '' ? '/' : `/?key=${encodeURIComponent(key)}`)
     return openLive(key, {
       start(start) {
+        heardMs.current = Date.now()
         setProblem(undefined)
         setConnection('live')
         setState((before) => startedState(start, before))
       },
       about: (change) =>
         setState((before) => before && { ...before, start: { ...before.start, ...change } }),
-      second: (news) => setState((before) => before && withSecond(before, news)),
+      second(news) {
+        heardMs.current = Date.now()
+        setState((before) => before && withSecond(before, news))
+      },
       key: (news) => setState((before) => before && withKey(before, news)),
       refused(told) {
         setState(undefined)
@@ -47,10 +53,11 @@ export function WatchPage() {
     document.getElementById('key-title')?.scrollIntoView({ block: 'nearest' })
   }
 
+  const isLost = connection === 'reconnecting'
   return (
     <>
       <Header page="dashboard" />
-      <main class="watch">
+      <main class={isLost ? 'watch lost' : 'watch'}>
         {problem?.status === 401 && (
           <TokenForm
             problem={token.get() === '' ? '' : problem.message}
@@ -71,11 +78,17 @@ export function WatchPage() {
         {state && (
           <>
             <h1 class="unseen">Dashboard</h1>
+            <p class="no-connection warn" role="status" data-role="no-connection">
+              {isLost &&
+                `No connection since ${clockOf(heardMs.current)}; what you see is from then.`}
+            </p>
             <Status state={state} connection={connection} />
             <section class="panel looked" aria-labelledby="key-title">
               <h2 id="key-title">Who is limited, and why?</h2>
               <KeySearch state={state} look={look} />
-              {key !== '' && <KeyPanel id={key} state={state} close={() => look('')} />}
+              {key !== '' && (
+                <KeyPanel id={key} state={state} isLost={isLost} close={() => look('')} />
+              )}
             </section>
             <Traffic state={state} />
             <TopKeys
