@@ -82,8 +82,8 @@ const groups = {
   cli: [
     ...['cli', 'command', 'line-cursor', 'replay-command', 'replay-stream'],
     ...['serve-command', 'simulate-command', 'validate-command', 'check-command'],
-    'key-command',
-    ...['fleet-command', 'fleet-options', 'option-values', 'report-problems', 'version'],
+    ...['key-command', 'fleet-command', 'fleet-options', 'greeting', 'option-values'],
+    ...['report-problems', 'version'],
   ],
 }
 

@@ -10,6 +10,7 @@ import { type Command, readArguments } from './command.ts'
 import { demoConfig } from './config/demo-config.ts'
 import { readConfig } from './config/read-config.ts'
 import { watchConfig } from './config/watch-config.ts'
+import { greeting, type Served } from './greeting.ts'
 import { reportProblems } from './report-problems.ts'
 import { version } from './version.ts'
 
@@ -124,11 +125,6 @@ function urlsOf({ gatewayUrl, apiUrl }: Served): Served {
   return { gatewayUrl, apiUrl }
 }
 
-interface Served {
-  readonly gatewayUrl: string
-  readonly apiUrl: string
-}
-
 async function textOf(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
@@ -137,23 +133,4 @@ async function textOf(file: string): Promise<string> {
       cause,
     })
   }
-}
-
-function greeting(served: Served, file: string | undefined, workers: number): string {
-  const { gatewayUrl: gateway, apiUrl: api } = served
-  const demonstration = `
-This is a demonstration: everything goes to a built-in echo. Try
-
-  curl -i ${gateway}/hello                    20 pass at once, then one a second
-  curl -i ${gateway}/search/it                costs five
-  curl ${api}/v1/keys/127.0.0.1               what is left, and of what
-  curl -X DELETE ${api}/v1/keys/127.0.0.1     forget it
-
-and for your own, after Ctrl-C: npx sluice serve --config sluice.yaml
-`
-  const processes = workers > 1 ? `   (${workers} processes)` : ''
-  return `gateway  ${gateway}${processes}
-API      ${api}   /v1/check, /v1/keys, /v1/top, /v1/auth, /v1/openapi.json, /metrics
-pages    ${api}/ (dashboard), ${api}/play (playground)
-${file === undefined ? demonstration : ''}`
 }
