@@ -324,6 +324,37 @@ describe('the API', () => {
     expect(await get('/v1/keys')).toMatchObject({ keys: [refused] })
   })
 
+  it('lists who was given something, and who is blocked', async () => {
+    const given = { clients: { pat: 'pro' }, overrides: { vip: [parseRule('9/1h')] } }
+    const { apiUrl } = await start(settingsOf(given, [{ rules: [parseRule('2/1h')] }]))
+    const client = (key: string, what: string, body: object) =>
+      fetch(`${apiUrl}/v1/clients/${key}/${what}`, json(body, 'PUT'))
+    await client('alice', 'tier', { tier: 'pro' })
+    await client('__proto__', 'rules', { rules: '5/1s burst 9' })
+    await client('alice', 'rules', { rules: '7/1s' })
+    const get = async (path: string) => (await fetch(`${apiUrl}${path}`)).json()
+    const nothing = { tier: null, rules: null }
+    const all = [
+      { key: 'alice', tier: 'pro', rules: [{ limit: 7 }], origin: 'api' },
+      { ...nothing, key: '__proto__', rules: [{ limit: 5, capacity: 9 }], origin: 'api' },
+      { ...nothing, key: 'pat', tier: 'pro', origin: 'config' },
+      { ...nothing, key: 'vip', rules: [{ limit: 9 }], origin: 'config' },
+    ]
+    expect(await get('/v1/clients')).toMatchObject({ clients: all, next: null })
+    const first = await get('/v1/clients?count=3')
+    expect(first).toMatchObject({ clients: all.slice(0, 3), next: 3 })
+    expect(await get('/v1/clients?count=3&from=3')).toMatchObject({ clients: [all[3]], next: null })
+    expect(await get('/v1/clients?filter=ali')).toMatchObject({ clients: [all[0]] })
+
+    await fetch(`${apiUrl}/v1/check`, json({ key: 'bob' }))
+    await fetch(`${apiUrl}/v1/keys/eve/block`, json({ duration: '10m' }))
+    const blocked = await get('/v1/keys?blocked=true&limiter=tiers')
+    expect(blocked).toMatchObject({ keys: [{ key: 'eve', source: 'blocked' }], next: null })
+    expect((await fetch(`${apiUrl}/v1/keys?blocked=no`)).status).toBe(400)
+    const elsewhere = { headers: { 'sec-fetch-site': 'cross-site' } }
+    expect((await fetch(`${apiUrl}/v1/clients`, elsewhere)).status).toBe(403)
+  })
+
   it('says what each route would answer to a key, at its own cost', async () => {
     const { apiUrl, gatewayUrl } = await start(
       settingsOf({}, [
@@ -388,7 +419,7 @@ describe('the API', () => {
     for (const path of ['/v1/keys?fliter=x', '/v1/keys/x?cost=2', '/v1/top?n=3', '/v1/live?ky=x']) {
       expect(await ask('GET', path)).toMatch(/^400 there is no query parameter/)
     }
-    expect(await ask('GET', '/v1/keys?fliter=x')).toMatch(/filter, limiter, from, count/)
+    expect(await ask('GET', '/v1/keys?fliter=x')).toMatch(/filter, limiter, blocked, from, count/)
     expect(await (await fetch(`${apiUrl}/v1/keys`)).json()).toMatchObject({ keys: [{}] })
     expect((await fetch(`${apiUrl}/metrics?x=1`)).status).toBe(200)
   })

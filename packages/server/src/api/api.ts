@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { type Decision, SluiceError } from 'sluice'
 import type { Limits } from '../limits.ts'
 import { PROBLEM_TYPE, type Problem, problem, problemText } from '../problem.ts'
-import type { AdminSettings, RouteSettings } from '../settings.ts'
+import type { Settings } from '../settings.ts'
 import { type Access, forbids } from './access.ts'
 import { addCheck } from './check.ts'
 import { addClients } from './clients.ts'
@@ -17,8 +17,7 @@ export interface ApiOptions {
   readonly version: string
   current(): {
     readonly limits: Limits
-    readonly routes: readonly RouteSettings[]
-    readonly admin: AdminSettings
+    readonly settings: Pick<Settings, 'admin' | 'routes' | 'clients' | 'overrides'>
   }
   /** Why requests should not be sent here, or undefined if all is well. */
   notReady(): string | undefined
@@ -60,7 +59,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
   // Web pages can send text anywhere without asking; JSON they cannot.
   app.removeContentTypeParser('text/plain')
   const guard: Guard = (wanted) => (request, reply, next) => {
-    const told = forbids(request.raw, wanted, current().admin)
+    const told = forbids(request.raw, wanted, current().settings.admin)
     if (told) send(reply, told)
     else next()
   }
@@ -88,7 +87,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
   })
   addCheck(app, guard, options)
   addKeys(app, guard, current)
-  addClients(app, guard, () => current().limits)
+  addClients(app, guard, current)
   options.add?.(app, guard)
 
   app.setNotFoundHandler((request, reply) =>

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { createLimiter, parseRule } from 'sluice'
 import { z } from 'zod'
-import type { Limits } from '../limits.ts'
-import type { Guard } from './api.ts'
+import { type ShownRule, shownRule } from '../shown-rule.ts'
+import { type ApiOptions, type Guard, wholeOf } from './api.ts'
 import { readBody } from './read-body.ts'
 
 const tierBody = z.strictObject({ tier: z.string() })
@@ -10,14 +10,29 @@ const rulesBody = z.strictObject({
   rules: z.union([z.string(), z.array(z.string()).min(1).max(16)]),
 })
 
+const MOST_LISTED = 1_000
+
 /**
  * addClients adds the management of tiers and overrides. A change holds from the next request on,
  * in this process, also when the configuration is read again, and after a restart if it is saved.
  */
-export function addClients(app: FastifyInstance, guard: Guard, limits: () => Limits): void {
+export function addClients(
+  app: FastifyInstance,
+  guard: Guard,
+  current: ApiOptions['current'],
+): void {
+  const limits = () => current().limits
   const change = { onRequest: guard('full') }
   type Named = { Params: { key: string } }
 
+  app.get('/v1/clients', { onRequest: guard('read') }, async (request) => {
+    const query = request.query as Record<string, string | undefined>
+    const count = wholeOf('count', query.count ?? '100', 1, MOST_LISTED)
+    const from = wholeOf('from', query.from ?? '0', 0, 100_000_000)
+    const all = clientsOf(current()).filter(({ key }) => key.includes(query.filter ?? ''))
+    const to = from + count
+    return { clients: all.slice(from, to), next: to < all.length ? to : null }
+  })
   app.put<Named>('/v1/clients/:key/tier', change, async ({ params: { key }, body }) => {
     const { policy, assignments } = limits()
     const { tier } = readBody(tierBody, body, { tier: policy.tierOf(key) })
@@ -42,4 +57,29 @@ export function addClients(app: FastifyInstance, guard: Guard, limits: () => Lim
     await limits().assignments.setRules(key, undefined)
     return { key, rules: null }
   })
+}
+
+/** A client with a tier or rules of its own: given over the API, which counts, or in the file. */
+interface ListedClient {
+  readonly key: string
+  readonly tier: string | null
+  readonly rules: readonly ShownRule[] | null
+  readonly origin: 'api' | 'config'
+}
+
+/** Those that were given something at run time, then those of the configuration. */
+function clientsOf({ limits, settings }: ReturnType<ApiOptions['current']>): ListedClient[] {
+  const { tiers, rules } = limits.assignments
+  const { clients, overrides } = settings
+  return [
+    ...[...new Set([...tiers.keys(), ...rules.keys()])].map((key) => {
+      const own = rules.get(key)?.map((text) => shownRule(parseRule(text))) ?? null
+      return { key, tier: tiers.get(key) ?? null, rules: own, origin: 'api' as const }
+    }),
+    ...[...new Set([...Object.keys(clients), ...Object.keys(overrides)])].map((key) => {
+      const tier = Object.hasOwn(clients, key) ? clients[key] : null
+      const own = Object.hasOwn(overrides, key) ? overrides[key].map(shownRule) : null
+      return { key, tier, rules: own, origin: 'config' as const }
+    }),
+  ]
 }

@@ -34,7 +34,10 @@ export function addKeys(app: FastifyInstance, guard: Guard, current: ApiOptions[
     const from = wholeOf('from', query.from ?? '0', 0, 100_000_000)
     const { all } = limits()
     const asked = query.limiter === undefined ? all : named(all, query.limiter)
-    return page(asked, query.filter ?? '', from, count)
+    const isBlocked = onlyTrue('blocked', query.blocked)
+    const isWanted = (key: string, { source }: Decision) =>
+      key.includes(query.filter ?? '') && (!isBlocked || source === 'blocked')
+    return page(asked, isWanted, from, count)
   })
 
   app.delete<Named>('/v1/keys/:key', change, async ({ params: { key } }) => {
@@ -69,13 +72,24 @@ function named(all: Limits['all'], name: string): Limits['all'] {
   )
 }
 
-/** A page of keys that contain a text, of one limiter after the other; `next` begins another. */
-async function page(limiters: Limits['all'], filter: string, from: number, count: number) {
+/** A wish that can be left out, and not denied: keys that are not blocked are not listed alone. */
+function onlyTrue(name: string, text: string | undefined): boolean {
+  if (text === undefined || text === 'true') return text === 'true'
+  throw new SluiceError('SLUICE_OPTION', `${name} must be true, or left out.`)
+}
+
+/** A page of the keys that are wanted, of one limiter after the other; `next` begins another. */
+async function page(
+  limiters: Limits['all'],
+  isWanted: (key: string, decision: Decision) => boolean,
+  from: number,
+  count: number,
+) {
   const keys: object[] = []
   let seen = 0
   for (const [name, limiter] of limiters) {
     for await (const { key, decision } of limiter.entries()) {
-      if (!key.includes(filter)) continue
+      if (!isWanted(key, decision)) continue
       seen += 1
       if (seen <= from) continue
       if (keys.length === count) return { keys, next: from + count }

@@ -22,11 +22,12 @@ describe('the description of the API', () => {
       routes: new Map(),
       all: new Map([['tiers', tiers]]),
     }
+    const settings = { admin: { tokens: [] }, routes: [], clients: {}, overrides: {} }
     const seen: string[] = []
     const app = await createApi({
       logger: pino({ level: 'silent' }),
       version: '1.2.3',
-      current: () => ({ limits, routes: [], admin: { tokens: [] } }),
+      current: () => ({ limits, settings }),
       notReady: () => undefined,
       metrics: async () => ({ text: '', type: 'text/plain' }),
       top: async () => [],

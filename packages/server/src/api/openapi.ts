@@ -39,7 +39,10 @@ export const operations: Readonly<Record<string, Readonly<Record<string, Operati
   '/v1/keys': {
     get: {
       summary: 'Keys that are not fresh, of all limiters or one, page by page',
-      query: { filter: 'string', limiter: 'string', from: 'integer', count: 'integer' },
+      query: {
+        ...{ filter: 'string', limiter: 'string', blocked: 'boolean' },
+        ...{ from: 'integer', count: 'integer' },
+      },
       access: 'read',
     },
     delete: { summary: 'Forget what everybody has used', access: 'full' },
@@ -51,6 +54,13 @@ export const operations: Readonly<Record<string, Readonly<Record<string, Operati
   '/v1/keys/{key}/block': {
     post: { summary: 'Block a key', body: one('duration', "such as '10m'"), access: 'full' },
     delete: { summary: 'Lift a block', access: 'full' },
+  },
+  '/v1/clients': {
+    get: {
+      summary: 'Clients with a tier or rules of their own, given at run time or configured',
+      query: { filter: 'string', from: 'integer', count: 'integer' },
+      access: 'read',
+    },
   },
   '/v1/clients/{key}/tier': {
     put: { summary: 'Give a client a tier', body: one('tier', 'its name'), access: 'full' },

@@ -20,14 +20,14 @@ export interface RouteForecast {
 /** routesFor asks the limiters of all routes with a limit, and spends nothing. */
 export async function routesFor(
   key: string,
-  { limits, routes }: ReturnType<ApiOptions['current']>,
+  { limits, settings }: ReturnType<ApiOptions['current']>,
 ): Promise<RouteForecast[]> {
   // Many routes share a limiter and a cost.
   const asked = new Map<
     string,
     Promise<Pick<RouteForecast, 'allowed' | 'remaining' | 'retryAfterMs'>>
   >()
-  const limited = routes.filter(({ isOpen }) => !isOpen)
+  const limited = settings.routes.filter(({ isOpen }) => !isOpen)
   return Promise.all(
     limited.map(async ({ name, cost, shadow }) => {
       const limiter = limits.routes.has(name) ? name : 'tiers'

@@ -168,10 +168,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const api = await createApi({
     logger,
     version,
-    current: () => {
-      const { admin, routes } = state.settings
-      return { limits: state.limits, routes, admin }
-    },
+    current: () => state,
     notReady() {
       if (isClosing) return 'It is shutting down.'
       const isRefusing = notes.isDegraded() && state.settings.store.onFailure === 'closed'
