@@ -29,9 +29,9 @@ export interface Limits {
   readonly all: ReadonlyMap<string, AnyLimiter>
 }
 
-/** StoreEvents are told when a store fails, and when it is back. */
+/** StoreEvents are told when a store fails, by the limiter that noticed, and when it is back. */
 export interface StoreEvents {
-  onDegraded(error: Error): void
+  onDegraded(limiter: string, error: Error): void
   onRecovered(): void
 }
 
@@ -67,12 +67,13 @@ export function createLimits(
   events: StoreEvents,
 ): Limits {
   const { timeoutMs, onFailure, fleetSize } = settings.store
-  const options =
-    'openAsync' in store
-      ? { store, timeoutMs, onStoreFailure: onFailure, fleetSize, ...events }
-      : { store }
-  const make = (policy: Policy, name: string): AnyLimiter =>
-    createLimiter(policy, { ...options, name } as object)
+  const { onRecovered } = events
+  const failure = { timeoutMs, onStoreFailure: onFailure, fleetSize, onRecovered }
+  const make = (policy: Policy, name: string, shown: string): AnyLimiter => {
+    const onDegraded = (error: Error) => events.onDegraded(shown, error)
+    const options = 'openAsync' in store ? { ...failure, onDegraded } : {}
+    return createLimiter(policy, { store, name, ...options } as object)
+  }
 
   const { tiers, defaultTier, clients, overrides } = settings
   const policy = createPolicy({
@@ -98,9 +99,9 @@ export function createLimits(
     if (name === 'tiers') {
       throw new SluiceError('SLUICE_OPTION', 'a route with rules cannot be called "tiers".')
     }
-    routes.set(name, make(own, limiterName(name)))
+    routes.set(name, make(own, limiterName(name), name))
   }
-  const byTier = make(policy, 'tiers')
+  const byTier = make(policy, 'tiers', 'tiers')
   const all = new Map([['tiers', byTier], ...routes])
   return { tiers: byTier, policy, assignments, assign, routes, all }
 }

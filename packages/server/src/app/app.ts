@@ -66,9 +66,16 @@ export async function startApp(options: AppOptions): Promise<App> {
   const {
     store,
     client,
+    address,
+    trouble,
     close: closeStore,
   } = openStore(options.settings.store, (error) => logger.debug({ error: error.message }, 'redis'))
-  const storeEvents = { onDegraded: notes.degraded, onRecovered: notes.recovered }
+  const storeEvents = {
+    // A call that waits for a connection knows only that it took too long.
+    onDegraded: (limiter: string, { message }: Error) =>
+      notes.degraded({ limiter, address, error: trouble() ?? message }),
+    onRecovered: notes.recovered,
+  }
 
   function note(told: ApiDecision, shadowed: boolean): void {
     const { route, key, cost, decision, seconds } = told

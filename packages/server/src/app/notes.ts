@@ -13,12 +13,19 @@ export interface Notes {
   readonly topKeys: TopKeys
   readonly live: LiveFeed
   decided(decided: Decided): void
-  /** The store is away. */
-  degraded(error: Error): void
-  /** The store is back. */
+  /** The store is away. Each limiter notices by itself; the first one is noted. */
+  degraded(trouble: StoreTrouble): void
+  /** The store is back, noted once, too. */
   recovered(): void
   isDegraded(): boolean
   close(): Promise<void>
+}
+
+/** StoreTrouble is who noticed that the store is away, where that is, and what went wrong. */
+export interface StoreTrouble {
+  readonly limiter: string
+  readonly address: string
+  readonly error: string
 }
 
 /** createNotes makes all of them; the decision log only where there is to be one. */
@@ -47,13 +54,15 @@ export function createNotes(
       topKeys.count(key, 1, { route, tier, rule: decision.rule }, shadowed)
       refusals.note(decided)
     },
-    degraded(error) {
+    degraded(trouble) {
+      if (isDegraded) return
       isDegraded = true
       metrics.degraded(true)
-      live.degraded(error.message)
-      logger.warn({ error: error.message }, 'the store is away')
+      live.degraded(trouble.error)
+      logger.warn(trouble, 'the store is away')
     },
     recovered() {
+      if (!isDegraded) return
       isDegraded = false
       metrics.degraded(false)
       live.degraded(undefined)

@@ -8,6 +8,10 @@ export interface OpenStore {
   readonly store: Store | AsyncStore
   /** What it is reached by, if it is in Redis. */
   readonly client: Redis | Cluster | undefined
+  /** Host and port, without what is secret; empty for memory. */
+  readonly address: string
+  /** Why there is no connection, or undefined if there is one, or nobody knows. */
+  trouble(): string | undefined
   close(): void
 }
 
@@ -17,15 +21,32 @@ export function openStore(
   onError: (error: Error) => void,
 ): OpenStore {
   if (kind === 'memory') {
-    return { store: memoryStore({ maxKeys }), client: undefined, close() {} }
+    const store = memoryStore({ maxKeys })
+    return { store, client: undefined, address: '', trouble: () => undefined, close() {} }
   }
+  let trouble: string | undefined
   const client =
     kind === 'cluster'
       ? new Cluster(urls.map(nodeOf), { redisOptions: optionsOf(urls[0]) })
       : new Redis(urls[0])
   // Without a listener a failed connection would end the process.
-  client.on('error', onError)
-  return { store: redisStore(client, { prefix }), client, close: () => client.disconnect() }
+  client.on('error', (error: Error) => {
+    trouble = error.message
+    onError(error)
+  })
+  client.on('ready', () => {
+    trouble = undefined
+  })
+  return {
+    store: redisStore(client, { prefix }),
+    client,
+    address: urls
+      .map(nodeOf)
+      .map(({ host, port }) => `${host}:${port}`)
+      .join(', '),
+    trouble: () => trouble,
+    close: () => client.disconnect(),
+  }
 }
 
 function nodeOf(url: string): { host: string; port: number } {

@@ -1,0 +1,38 @@
+import { pino } from 'pino'
+import { describe, expect, it } from 'vitest'
+import { createNotes } from './notes.ts'
+import { openStore } from './open-store.ts'
+
+describe('notes', () => {
+  it('have a line for each change of the store, however many limiters notice', async () => {
+    const lines: Record<string, unknown>[] = []
+    const logger = pino({ base: null }, { write: (line) => void lines.push(JSON.parse(line)) })
+    const notes = createNotes('1', logger, undefined)
+    const trouble = { limiter: 'tiers', address: '127.0.0.1:6379', error: 'refused' }
+    for (const limiter of ['tiers', 'login', 'search']) notes.degraded({ ...trouble, limiter })
+    expect(notes.isDegraded()).toBe(true)
+    for (let i = 0; i < 3; i += 1) notes.recovered()
+    expect(notes.isDegraded()).toBe(false)
+    notes.degraded({ ...trouble, limiter: 'login' })
+    expect(lines.map(({ msg, limiter }) => [msg, limiter])).toEqual([
+      ['the store is away', 'tiers'],
+      ['the store is back', undefined],
+      ['the store is away', 'login'],
+    ])
+    expect(lines[0]).toMatchObject(trouble)
+    await notes.close()
+  })
+})
+
+describe('a store in Redis', () => {
+  it('knows why there is no connection, and where, and tells no secret', async () => {
+    const settings = {
+      ...{ kind: 'redis' as const, urls: ['redis://me:secret@127.0.0.1:1'], prefix: 'slu' },
+      ...{ maxKeys: 1, timeoutMs: 50, onFailure: 'local' as const, fleetSize: 1 },
+    }
+    const store = openStore(settings, () => {})
+    await expect.poll(store.trouble).toMatch(/ECONNREFUSED/)
+    expect(store.address).toBe('127.0.0.1:1')
+    store.close()
+  })
+})
