@@ -31,12 +31,13 @@ export function createRefusalLog(
         return
       }
       lines += 1
-      const { route, tier, key, decision, shadowed } = refused
-      const { rule, source } = decision
+      const { route, tier, key, cost, decision, shadowed } = refused
+      const { rule, remaining, retryAfterMs, source } = decision
       const more = leftOut > 0 ? { leftOut } : {}
       leftOut = 0
       const message = shadowed ? 'would be refused' : 'refused'
-      logger.info({ route, tier, key, rule, source, ...more }, message)
+      const why = { rule, cost, remaining, retryAfterMs, source }
+      logger.info({ route, tier, key, ...why, ...more }, message)
     },
   }
 }
