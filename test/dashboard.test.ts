@@ -98,7 +98,7 @@ describe('the dashboard', () => {
     expect(await row(page, 'search')).toEqual(['1', '1'])
     const limited = page.getByRole('region', { name: 'Refused most' })
     await expect
-      .poll(() => limited.getByRole('button').allInnerTexts())
+      .poll(() => limited.getByRole('link').allInnerTexts())
       .toEqual(['x-user:alice', 'x-user:bob'])
     const talking = page.getByRole('region', { name: 'Asking most' }).getByRole('listitem')
     expect(await talking.first().innerText()).toMatch(/x-user:alice.*\b7$/s)
@@ -200,12 +200,21 @@ describe('the dashboard', () => {
     for (const user of ['ann', 'anna', 'bob']) await send(1, gatewayUrl, user)
     const page = await pages.open(apiUrl)
     await find(page, 'ann')
-    const found = page.locator('.found button')
+    const found = page.locator('.found a')
     await found.first().waitFor()
     expect((await found.allInnerTexts()).sort()).toEqual(['x-user:ann', 'x-user:anna'])
     await found.last().click()
     await page.locator('[data-role=tier]').waitFor()
     expect(await left(page, 'tiers')).toBe('4')
+    const [other] = await Promise.all([
+      page.context().waitForEvent('page'),
+      page
+        .getByRole('link', { name: 'x-user:bob' })
+        .first()
+        .click({ modifiers: ['Control'] }),
+    ])
+    await other.waitForURL(/\?key=x-user%3Abob$/)
+    expect(page.url()).toMatch(/\?key=x-user%3Aanna?$/)
   })
 
   it('finds keys that are fresh again, and those of a route with rules of its own', async () => {
@@ -218,7 +227,7 @@ describe('the dashboard', () => {
     await expect.poll(() => limited.innerText(), { timeout: 5_000 }).toMatch(/last on rest/)
     const inUse = async () => (await fetch(`${apiUrl}/v1/keys?filter=alice`)).json()
     await expect.poll(inUse, { timeout: 5_000 }).toMatchObject({ keys: [] })
-    const found = page.locator('.found button')
+    const found = page.locator('.found a')
     await find(page, 'alic')
     await expect.poll(() => found.allInnerTexts()).toEqual(['x-user:alice'])
     await find(page, 'lea')
@@ -243,7 +252,7 @@ describe('the dashboard', () => {
     for (let i = 0; i < 10; i += 1) await send(1, gatewayUrl, `many${i}`)
     await find(page, 'many')
     await expect.poll(() => searched.innerText()).toMatch(/There may be more/)
-    expect(await page.locator('.found button').count()).toBe(10)
+    expect(await page.locator('.found a').count()).toBe(10)
   })
 
   it.each([360, 1_280])('draws a lonely second, and its time, on %d pixels', async (width) => {
@@ -403,7 +412,7 @@ describe('the dashboard', () => {
       const checks = Array(6).fill({ key })
       await fetch(`${apiUrl}/v1/check`, json({ checks }))
     }
-    const limited = page.getByRole('region', { name: 'Refused most' }).getByRole('button')
+    const limited = page.getByRole('region', { name: 'Refused most' }).getByRole('link')
     await expect.poll(() => limited.count(), { timeout: 5_000 }).toBe(hostile.length)
     for (let i = 0; i < hostile.length; i += 1) {
       await limited.nth(i).click()

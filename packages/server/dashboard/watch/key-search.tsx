@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask } from './api.ts'
+import { KeyLink } from './key-link.tsx'
 import { KeyText } from './key-text.tsx'
 import type { LiveState } from './live-state.ts'
 
@@ -70,9 +71,7 @@ export function KeySearch({ state, look }: { state: LiveState; look(key: string)
         <ul class="found">
           {found.keys.map((key) => (
             <li key={key}>
-              <button type="button" class="link" onClick={() => open(key)}>
-                <KeyText text={key} />
-              </button>
+              <KeyLink text={key} look={open} />
             </li>
           ))}
         </ul>

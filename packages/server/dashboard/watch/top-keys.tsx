@@ -1,5 +1,5 @@
 import type { LiveKey } from '../../src/dashboard/live-event.ts'
-import { KeyText } from './key-text.tsx'
+import { KeyLink } from './key-link.tsx'
 import { RefusedCounts } from './refused-counts.tsx'
 import { inFull } from './words.ts'
 
@@ -25,9 +25,7 @@ export function TopKeys({ id, title, none, keys, ofRefusals = false, look }: Top
       <ol class="top-keys">
         {keys.map(({ key, count, shadowed, route, tier, rule }) => (
           <li key={key}>
-            <button type="button" class="link" onClick={() => look(key)}>
-              <KeyText text={key} />
-            </button>
+            <KeyLink text={key} look={look} />
             <span class="small">
               {[tier, rule, route && `last on ${route}`].filter((part) => part !== '').join(' · ')}
             </span>

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Header } from '../header.tsx'
 import { type ApiProblem, token } from './api.ts'
+import { addressOf } from './key-link.tsx'
 import { KeyPanel } from './key-panel.tsx'
 import { KeySearch } from './key-search.tsx'
 import { type LiveState, startedState, withKey, withSecond } from './live-state.ts'
@@ -22,7 +23,7 @@ export function WatchPage() {
   const heardMs = useRef(Date.now())
 
   useEffect(() => {
-    history.replaceState(null, '', key === '' ? '/' : `/?key=${encodeURIComponent(key)}`)
+    history.replaceState(null, '', addressOf(key))
     return openLive(key, {
       start(start) {
         heardMs.current = Date.now()
