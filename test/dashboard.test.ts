@@ -45,7 +45,7 @@ function left(page: Page, limiter: string): Promise<string> {
 /** How many pixels of the chart of times are in a colour of the style sheet. */
 function inkedPixels(page: Page, name: string): Promise<number> {
   return page.evaluate<number>(`(() => {
-    const canvas = document.querySelector('[aria-label^="Time to decide"] canvas')
+    const canvas = document.querySelector('canvas[aria-label^="Time to decide"]')
     const colour = getComputedStyle(document.documentElement).getPropertyValue('${name}')
     const [r, g, b] = colour.match(/\\d+/g).map(Number)
     // Chromium complains of a canvas that is drawn and read again and again: read another.
@@ -65,7 +65,7 @@ function inkedPixels(page: Page, name: string): Promise<number> {
 /** The times that the chart of times writes when it is drawn next. */
 function timeLabels(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(`new Promise((resolve) => {
-    const canvas = document.querySelector('[aria-label^="Time to decide"] canvas')
+    const canvas = document.querySelector('canvas[aria-label^="Time to decide"]')
     const context = canvas.getContext('2d')
     const labels = []
     context.fillText = (text) => {
@@ -120,6 +120,7 @@ describe('the dashboard', () => {
     await expect
       .poll(() => decisions.innerText())
       .toMatch(/rule token-bucket refused: cost 1, 0 left, retry in 12 min/)
+    expect(await decisions.getByRole('listitem').count()).toBeLessThanOrEqual(10)
     await send(1, `${gatewayUrl}/search`, 'alice')
     await expect.poll(() => decisions.innerText(), { timeout: 5_000 }).toMatch(/cost 3, 0 left/)
 
@@ -139,7 +140,7 @@ describe('the dashboard', () => {
     await page.getByLabel('New tier').selectOption('pro')
     await press(page, 'Set tier')
     await expect.poll(() => left(page, 'tiers')).toBe('99')
-    await press(page, 'Take tier back')
+    await press(page, 'Remove tier')
     await expect.poll(() => left(page, 'tiers')).toBe('4')
     await page.getByLabel('Rules of its own').fill('50/1h burst 0')
     await press(page, 'Set rules')
@@ -148,7 +149,7 @@ describe('the dashboard', () => {
     await press(page, 'Set rules')
     await page.locator('[data-rule=daily]').waitFor()
     expect(await page.locator('[data-limiter=tiers]').count()).toBe(2)
-    await press(page, 'Take rules back')
+    await press(page, 'Remove rules')
     await page.locator('[data-rule=daily]').waitFor({ state: 'detached' })
 
     expect(page.url()).toContain('?key=x-user%3Aalice')
@@ -258,7 +259,7 @@ describe('the dashboard', () => {
   it.each([360, 1_280])('draws a lonely second, and its time, on %d pixels', async (width) => {
     const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
     const page = await pages.open(apiUrl, { viewport: { width, height: 740 } })
-    await expect.poll(() => page.locator('[aria-label^="Time to decide"] canvas').count()).toBe(1)
+    await expect.poll(() => page.locator('canvas[aria-label^="Time to decide"]').count()).toBe(1)
     const median = () => inkedPixels(page, '--accent')
     const p99 = () => inkedPixels(page, '--warn')
     expect([await median(), await p99()]).toEqual([0, 0])
@@ -323,16 +324,16 @@ describe('the dashboard', () => {
     await page.getByLabel('Token').waitFor()
     expect(await page.locator('main').innerText()).not.toMatch(/Decisions|Store/)
     await page.getByLabel('Token').fill('wrong')
-    await press(page, 'Look')
+    await press(page, 'Open dashboard')
     await expect.poll(() => page.getByRole('alert').innerText()).toMatch(/not known/)
     await page.getByLabel('Token').fill(tokens[0].token)
-    await press(page, 'Look')
+    await press(page, 'Open dashboard')
     await show(page, 'x-user:alice')
     expect(await page.getByRole('button', { name: 'Reset' }).count()).toBe(0)
     expect(await page.locator('main').innerText()).toMatch(/may look, and change nothing/)
     await press(page, 'Forget the token')
     await page.getByLabel('Token').fill(tokens[1].token)
-    await press(page, 'Look')
+    await press(page, 'Open dashboard')
     await press(page, 'Reset')
     await expect.poll(() => said(page)).toBe('It is fresh.')
     expect(await page.evaluate('localStorage.length')).toBe(0)

@@ -20,7 +20,7 @@ export function ThemeSwitch() {
   apply(theme)
   return (
     <label class="theme">
-      <span class="unseen">Theme</span>
+      <span class="small">Theme</span>
       <select
         value={theme}
         onChange={({ currentTarget }) => {

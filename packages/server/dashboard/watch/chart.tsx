@@ -41,6 +41,9 @@ export function Chart({ label, times, lines, format }: ChartProps) {
       box,
     )
     plot.current = chart
+    // Not the box: the legend in it can be read.
+    chart.ctx.canvas.setAttribute('role', 'img')
+    chart.ctx.canvas.setAttribute('aria-label', label)
     const sizes = new ResizeObserver(() =>
       chart.setSize({ width: box.clientWidth, height: HEIGHT }),
     )
@@ -66,7 +69,7 @@ export function Chart({ label, times, lines, format }: ChartProps) {
     const isPointed = (chart?.cursor.left ?? -1) >= 0
     if (!isPointed && times.length > 0) chart?.setLegend({ idx: times.length - 1 })
   })
-  return <div ref={place} class="chart" role="img" aria-label={label} />
+  return <div ref={place} class="chart" />
 }
 
 function optionsOf(
@@ -101,7 +104,7 @@ function optionsOf(
       { ...axis, size: 62, values: (_plot, values) => values.map(format) },
     ],
     series: [
-      { label: 'at', value: (_plot, at) => (at === null ? '–' : clockOf(at * 1_000)) },
+      { label: 'at', value: (_plot, at) => (typeof at === 'number' ? clockOf(at * 1_000) : '–') },
       ...lines.map(({ label, colour: name, isDashed }) => ({
         label,
         stroke: () => colour(name),
@@ -115,7 +118,9 @@ function optionsOf(
           size: isDashed ? 10 : 5,
           fill: () => (isDashed ? 'transparent' : colour(name)),
         },
-        value: (_plot: uPlot, value: number | null) => (value === null ? '–' : format(value)),
+        // Undefined when there is less to show than before, after a restart of the server.
+        value: (_plot: uPlot, value: number | null | undefined) =>
+          typeof value === 'number' ? format(value) : '–',
       })),
     ],
   }

@@ -86,7 +86,7 @@ export function KeyActions({ state, tiers, isBlocked, changed }: KeyActionsProps
           disabled={given.tier === null}
           onClick={act('Its tier is what is configured.', `${client}/tier`, 'DELETE')}
         >
-          Take tier back
+          Remove tier
         </button>
       </div>
       <div class="controls">
@@ -113,7 +113,7 @@ export function KeyActions({ state, tiers, isBlocked, changed }: KeyActionsProps
             return act('It has the rules of its tier.', `${client}/rules`, 'DELETE')()
           }}
         >
-          Take rules back
+          Remove rules
         </button>
       </div>
       <p role="status" class={said.isProblem ? 'problem' : 'small'} data-role="said">

@@ -1,9 +1,13 @@
+import { useState } from 'preact/hooks'
 import { KeyActions } from './key-actions.tsx'
 import { KeyNow } from './key-now.tsx'
 import { KeyText } from './key-text.tsx'
 import type { LiveState } from './live-state.ts'
 import { useKey } from './use-key.ts'
-import { clockOf, reasonOf } from './words.ts'
+import { clockOf, inFull, reasonOf } from './words.ts'
+
+/** Decisions that are listed at first. */
+const SHOWN = 10
 
 const signs = { allowed: '✓', refused: '✕', shadowed: '◌' } as const
 
@@ -22,6 +26,8 @@ export function KeyPanel({
 }) {
   const { reading, problem, refresh } = useKey(id)
   const { mayChange, tiers } = live.start
+  const [isAll, setIsAll] = useState(false)
+  const shown = isAll ? live.decisions : live.decisions.slice(0, SHOWN)
   const isOld = isLost || problem !== ''
   const isBlocked = Object.values(reading?.state.limits ?? {}).some(
     ({ source }) => source === 'blocked',
@@ -68,7 +74,7 @@ export function KeyPanel({
         <p class="small">No refusal is remembered. New decisions appear here while you look.</p>
       )}
       <ul class="decisions">
-        {live.decisions.map((decision, i) => (
+        {shown.map((decision, i) => (
           <li key={`${decision.atMs}/${live.decisions.length - i}`}>
             <span class="small">{clockOf(decision.atMs)}</span>
             <span class={decision.outcome}>
@@ -79,7 +85,12 @@ export function KeyPanel({
           </li>
         ))}
       </ul>
-      {live.leftOut > 0 && <p class="small">{live.leftOut} more came too fast to list.</p>}
+      {live.decisions.length > SHOWN && (
+        <button type="button" onClick={() => setIsAll(!isAll)}>
+          {isAll ? 'Show fewer' : `Show all ${live.decisions.length}`}
+        </button>
+      )}
+      {live.leftOut > 0 && <p class="small">{inFull(live.leftOut)} more came too fast to list.</p>}
     </div>
   )
 }

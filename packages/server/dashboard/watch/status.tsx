@@ -1,5 +1,5 @@
 import { type LiveState, sumOf } from './live-state.ts'
-import { inWords } from './words.ts'
+import { inFull, inWords } from './words.ts'
 
 /** How the connection is. */
 export type Connection = 'connecting' | 'live' | 'reconnecting'
@@ -58,5 +58,5 @@ function Figure({ name, children }: { name: string; children: preact.ComponentCh
 }
 
 function rate(perSecond: number): string {
-  return `${perSecond >= 100 ? Math.round(perSecond) : Number(perSecond.toFixed(1))} /s`
+  return `${perSecond >= 100 ? inFull(perSecond) : Number(perSecond.toFixed(1))} /s`
 }

@@ -1,6 +1,6 @@
 import { Chart } from './chart.tsx'
 import type { LiveState } from './live-state.ts'
-import { clockOf, inWords } from './words.ts'
+import { clockOf, inFull, inWords } from './words.ts'
 
 const modes: Readonly<Record<string, string>> = {
   local: 'each server decides by itself, by the same rules',
@@ -38,8 +38,8 @@ export function StorePanel({ state }: { state: LiveState }) {
       ) : (
         <>
           <p class="small">
-            Without the store {modes[start.store.onFailure]}. So were {storeless} decisions of the
-            last 5 minutes.
+            Without the store {modes[start.store.onFailure]}.
+            {storeless > 0 && ` Of the last 5 minutes: ${inFull(storeless)} decisions.`}
           </p>
           {away.length === 0 && <p class="small">It has not been away.</p>}
           <ul class="away">

@@ -29,7 +29,7 @@ export function TokenForm({ problem, given }: { problem: string; given(): void }
         />
       </label>
       <button type="submit" class="primary">
-        Look
+        Open dashboard
       </button>
       <p class="problem" role="alert">
         {problem}

@@ -3,7 +3,7 @@ import type { LiveAbout, LiveCount } from '../../src/dashboard/live-event.ts'
 import { Chart } from './chart.tsx'
 import { type LiveState, sumOf, totals } from './live-state.ts'
 import { RefusedCounts } from './refused-counts.tsx'
-import { ruleInShort } from './words.ts'
+import { inFull, ruleInShort } from './words.ts'
 
 /** Traffic shows what was allowed and refused, by route and tier, and which rules refused. */
 export function Traffic({ state: { seconds } }: { state: LiveState }) {
@@ -34,7 +34,7 @@ export function Traffic({ state: { seconds } }: { state: LiveState }) {
             values: sums.map(({ refused }) => refused),
           },
         ]}
-        format={(value) => String(Number(value.toFixed(1)))}
+        format={(value) => Number(value.toFixed(1)).toLocaleString('en')}
       />
       <div class="scroll">
         <table>
@@ -56,11 +56,11 @@ export function Traffic({ state: { seconds } }: { state: LiveState }) {
               <tr key={name} data-route={about.route} data-tier={about.tier}>
                 <th scope="row">{about.route || 'API'}</th>
                 <td>{about.tier}</td>
-                <td data-role="allowed">{allowed}</td>
+                <td data-role="allowed">{inFull(allowed)}</td>
                 <td data-role="refused" class={refused > 0 ? 'refused' : ''}>
-                  {refused}
+                  {inFull(refused)}
                 </td>
-                <td>{shadowed}</td>
+                <td>{inFull(shadowed)}</td>
               </tr>
             ))}
           </tbody>

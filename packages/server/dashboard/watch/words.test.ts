@@ -44,6 +44,7 @@ describe('words', () => {
   it('say what a rule allows', () => {
     const rule = { name: 'r', algorithm: 'gcra', limit: 60, perMs: 60_000, capacity: 20 }
     expect(ruleInWords(rule)).toBe('60 per 1 min, at most 20 at once (gcra)')
+    expect(ruleInWords({ ...rule, limit: 100_000 })).toMatch(/^100,000 per 1 min/)
     expect(ruleInShort(rule)).toBe('60/1m burst 20')
     expect(ruleInShort({ ...rule, capacity: 60, perMs: 1_500 })).toBe('60/1500ms')
     expect(ruleInShort({ ...rule, algorithm: 'leaky-bucket', capacity: 4 })).toBe('60/1m queue 3')

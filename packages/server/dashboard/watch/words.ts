@@ -31,8 +31,8 @@ export function clockOf(ms: number): string {
 /** ruleInWords says what a rule allows. */
 export function ruleInWords({ algorithm, limit, perMs, capacity }: ShownRule): string {
   if (limit === null || capacity === null) return 'no limit'
-  const most = capacity === limit ? '' : `, at most ${capacity} at once`
-  return `${limit} per ${inWords(perMs)}${most} (${algorithm})`
+  const most = capacity === limit ? '' : `, at most ${inFull(capacity)} at once`
+  return `${inFull(limit)} per ${inWords(perMs)}${most} (${algorithm})`
 }
 
 /** ruleInShort is a rule as it is written in a configuration, such as `60/1m burst 20`. */
@@ -58,7 +58,7 @@ export function reasonOf(decision: LiveDecision): string {
   if (source === 'blocked') return `blocked for another ${inWords(retryAfterMs)}`
   if (source === 'closed') return 'refused unasked: the store is away'
   if (source === 'open') return 'allowed unasked: the store is away'
-  const left = remaining === null ? 'no limit' : `${remaining} left`
+  const left = remaining === null ? 'no limit' : `${inFull(remaining)} left`
   const where = source === 'local' ? ', decided here: the store is away' : ''
   if (outcome === 'allowed') return `allowed: cost ${cost}, ${left} of rule ${rule}${where}`
   const figures = `cost ${cost}, ${left}, retry in ${inWords(retryAfterMs)}${where}`
