@@ -112,6 +112,21 @@ describe('the playground', () => {
     expect(await page.getByRole('alert').innerText()).toMatch(/99/)
     await page.getByLabel('Limit').fill('<b>x</b>')
     expect(await page.getByRole('alert').innerText()).toMatch(/limit must be a whole number/)
+    // Once, not for each algorithm; and nobody copies what does not work.
+    expect(await page.getByText(/limit must be a whole number/).count()).toBe(1)
+    expect(await page.locator('[data-role=code]').count()).toBe(0)
+    expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0)
+  })
+
+  it('takes figures only where they apply', async () => {
+    const page = await open()
+    const isDisabled = () =>
+      Promise.all(['Burst', 'Queue'].map((name) => page.getByLabel(name).isDisabled()))
+    expect(await isDisabled()).toEqual([false, true])
+    await page.getByLabel('Algorithm').selectOption('leaky-bucket')
+    expect(await isDisabled()).toEqual([true, false])
+    await page.getByLabel('Algorithm').selectOption('fixed-window')
+    expect(await isDisabled()).toEqual([true, true])
   })
 
   it.each(['light', 'dark'] as const)(

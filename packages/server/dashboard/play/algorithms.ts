@@ -53,7 +53,9 @@ export const algorithms: readonly Algorithm[] = [
     factory: 'leakyBucket',
     extra: 'queue',
     make: leakyBucket,
-    promise: 'Requests are held, so that they leave evenly.',
+    promise:
+      'Requests are held, so that they leave evenly. One leaves at once and a queue waits: ' +
+      'a queue of 10 takes 11.',
   },
   {
     name: 'fixed-window',
@@ -89,6 +91,11 @@ export function algorithmOf(name: string): Algorithm {
 /** ruleOf makes the rule, or throws what the library says about the figures. */
 export function ruleOf(algorithm: Algorithm, figures: Figures): Rule {
   return algorithm.make(optionsOf(algorithm, figures) as never)
+}
+
+/** hasEdges tells whether windows begin at fixed times, the same for all clients. */
+export function hasEdges({ name, extra }: Algorithm, { align }: Figures): boolean {
+  return name === 'sliding-window-counter' || (extra === 'align' && align === 'clock')
 }
 
 /** codeOf is the program that does the same. */

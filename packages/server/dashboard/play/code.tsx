@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 
-/** Code shows a program, and copies it. */
+/** Code shows a program, and copies it; an empty one is for a rule that does not work. */
 export function Code({ text }: { text: string }) {
   const [said, setSaid] = useState('')
   async function copy(): Promise<void> {
@@ -14,10 +14,16 @@ export function Code({ text }: { text: string }) {
   return (
     <section class="panel code" aria-labelledby="code-title">
       <h2 id="code-title">Code</h2>
-      <pre data-role="code">{text}</pre>
-      <button type="button" onClick={copy}>
-        Copy
-      </button>
+      {text === '' ? (
+        <p class="small">There is none for this rule: see what is wrong with it.</p>
+      ) : (
+        <>
+          <pre data-role="code">{text}</pre>
+          <button type="button" onClick={copy}>
+            Copy
+          </button>
+        </>
+      )}
       <span class="small" role="status">
         {said}
       </span>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { algorithmOf, codeOf } from './algorithms.ts'
+import { algorithmOf, algorithms, codeOf, hasEdges } from './algorithms.ts'
 import { choicesFrom, queryOf } from './choices.ts'
 import { createGame } from './game.ts'
 import { presetOf, requestsOf } from './presets.ts'
@@ -78,6 +78,15 @@ describe('the address of the playground', () => {
     )
     expect({ ...read, limit: '' }).toEqual({ ...choices, limit: '' })
     expect(read.limit).toHaveLength(32)
+  })
+})
+
+describe('edges of windows', () => {
+  it('are drawn where windows begin at the same time for everybody', () => {
+    const drawn = (align: string) =>
+      algorithms.filter((each) => hasEdges(each, { ...choices, align })).map(({ name }) => name)
+    expect(drawn('clock')).toEqual(['fixed-window', 'sliding-window-counter'])
+    expect(drawn('request')).toEqual(['sliding-window-counter'])
   })
 })
 

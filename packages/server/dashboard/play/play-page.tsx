@@ -104,13 +104,21 @@ export function PlayPage() {
         </section>
         <section class="panel judged" aria-labelledby="rows-title">
           <h2 id="rows-title">The same requests of {choices.client}, judged by all six</h2>
-          <p class="small legend">
-            <span class="allowed">▮ allowed</span> <span class="refused">✕ refused</span> ┊ edge of
-            a window — held until
-          </p>
-          <Rows game={game} client={choices.client} chosen={algorithm.name} />
+          <ul class="small legend">
+            <li>
+              <span class="allowed">▮</span> allowed
+            </li>
+            <li>
+              <span class="refused">✕</span> refused
+            </li>
+            <li>
+              <span class="allowed">▮▁▁▁</span> held, until the line ends
+            </li>
+            <li>┊ a window ends, and another begins</li>
+          </ul>
+          <Rows game={game} choices={choices} problem={row.problem} />
         </section>
-        <Code text={codeOf(algorithm, choices, Number(choices.cost))} />
+        <Code text={row.problem === '' ? codeOf(algorithm, choices, Number(choices.cost)) : ''} />
       </main>
     </>
   )

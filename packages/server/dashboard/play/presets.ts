@@ -33,7 +33,7 @@ export const presets: readonly Preset[] = [
   },
   {
     name: 'burst',
-    title: 'Burst',
+    title: 'Rush',
     shows: 'Twice the limit at once, then half the rate.',
     startsAt: 0.1,
     lasts: 1.4,

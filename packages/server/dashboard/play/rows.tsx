@@ -1,8 +1,17 @@
+import { hasEdges } from './algorithms.ts'
+import type { Choices } from './choices.ts'
 import type { Game, Row } from './game.ts'
 import { Timeline } from './timeline.tsx'
 
+/** RowsProps: `problem` is what is said of the chosen algorithm already. */
+interface RowsProps {
+  readonly game: Game
+  readonly choices: Choices
+  readonly problem: string
+}
+
 /** Rows shows how all six judge the traffic of one client. */
-export function Rows({ game, client, chosen }: { game: Game; client: string; chosen: string }) {
+export function Rows({ game, choices, problem }: RowsProps) {
   return (
     <ul class="rows">
       {game.rows.map((row) => (
@@ -10,18 +19,26 @@ export function Rows({ game, client, chosen }: { game: Game; client: string; cho
           key={row.algorithm.name}
           class="row"
           data-algorithm={row.algorithm.name}
-          aria-current={row.algorithm.name === chosen ? 'true' : undefined}
+          aria-current={row.algorithm.name === choices.algorithm ? 'true' : undefined}
         >
-          <Judged row={row} nowUs={game.nowUs()} client={client} />
+          <Judged row={row} nowUs={game.nowUs()} choices={choices} isTold={problem !== ''} />
         </li>
       ))}
     </ul>
   )
 }
 
-function Judged({ row, nowUs, client }: { row: Row; nowUs: number; client: string }) {
+interface JudgedProps {
+  readonly row: Row
+  readonly nowUs: number
+  readonly choices: Choices
+  /** What is wrong has been said once. */
+  readonly isTold: boolean
+}
+
+function Judged({ row, nowUs, choices, isTold }: JudgedProps) {
   const { algorithm, rule, problem } = row
-  const { allowed, refused, mostInPer, marks } = row.tally(client)
+  const { allowed, refused, mostInPer, marks } = row.tally(choices.client)
   return (
     <>
       <div class="judge">
@@ -41,6 +58,7 @@ function Judged({ row, nowUs, client }: { row: Row; nowUs: number; client: strin
             marks={marks}
             nowUs={nowUs}
             perUs={rule.perUs}
+            hasEdges={hasEdges(algorithm, choices)}
             label={`${algorithm.title}: ${allowed} allowed, ${refused} refused`}
           />
           <p class="most" data-over={mostInPer > rule.limit ? '' : undefined}>
@@ -49,7 +67,7 @@ function Judged({ row, nowUs, client }: { row: Row; nowUs: number; client: strin
           </p>
         </>
       ) : (
-        <p class="problem">{problem}</p>
+        <p class={isTold ? 'small' : 'problem'}>{isTold ? 'cannot judge this' : problem}</p>
       )}
     </>
   )

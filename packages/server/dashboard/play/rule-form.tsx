@@ -11,6 +11,7 @@ interface RuleFormProps {
 /** RuleForm chooses the algorithm and its figures. */
 export function RuleForm({ choices, problem, choose }: RuleFormProps) {
   const { extra, promise } = algorithmOf(choices.algorithm)
+  const isUnused = (name: string) => (name === 'burst' || name === 'queue') && extra !== name
   const field = (name: keyof Choices, label: string, hint = '') => (
     <label class="field">
       <span>{label}</span>
@@ -19,7 +20,8 @@ export function RuleForm({ choices, problem, choose }: RuleFormProps) {
         inputMode={name === 'per' ? 'text' : 'numeric'}
         name={name}
         value={choices[name]}
-        placeholder={hint}
+        placeholder={isUnused(name) ? 'not used' : hint}
+        disabled={isUnused(name)}
         autocomplete="off"
         spellcheck={false}
         aria-invalid={problem.includes(`${name} `) || undefined}
@@ -65,7 +67,10 @@ export function RuleForm({ choices, problem, choose }: RuleFormProps) {
           </label>
         )}
       </div>
-      <p class="small">Burst is for token bucket and GCRA, queue for the leaky bucket.</p>
+      <p class="small">
+        Burst is for token bucket and GCRA, queue for the leaky bucket. What is set holds for their
+        rows below, also while another is chosen.
+      </p>
       <p class="problem" role="alert" data-role="problem">
         {problem}
       </p>

@@ -2,11 +2,12 @@ import { useEffect, useRef } from 'preact/hooks'
 import { colour } from '../theme.tsx'
 import type { Mark } from './game.ts'
 
-/** TimelineProps say what to draw: marks up to now, and the edges of windows. */
+/** TimelineProps say what to draw: marks up to now, and the edges of windows where there are any. */
 interface TimelineProps {
   readonly marks: readonly Mark[]
   readonly nowUs: number
   readonly perUs: number
+  readonly hasEdges: boolean
   readonly label: string
 }
 
@@ -17,15 +18,15 @@ const WINDOWS = 1.5
  * Timeline draws requests from left to right, now at the right edge: an admitted one is a tall bar,
  * a refused one a small cross, a held one has a line to when it leaves.
  */
-export function Timeline({ marks, nowUs, perUs, label }: TimelineProps) {
+export function Timeline(props: TimelineProps) {
   const canvas = useRef<HTMLCanvasElement>(null)
   useEffect(() => {
-    if (canvas.current) draw(canvas.current, marks, nowUs, perUs)
+    if (canvas.current) draw(canvas.current, props)
   })
-  return <canvas ref={canvas} class="timeline" role="img" aria-label={label} />
+  return <canvas ref={canvas} class="timeline" role="img" aria-label={props.label} />
 }
 
-function draw(canvas: HTMLCanvasElement, marks: readonly Mark[], nowUs: number, perUs: number) {
+function draw(canvas: HTMLCanvasElement, { marks, nowUs, perUs, hasEdges }: TimelineProps) {
   const { clientWidth: width, clientHeight: height } = canvas
   const ratio = devicePixelRatio
   if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio)
@@ -40,7 +41,8 @@ function draw(canvas: HTMLCanvasElement, marks: readonly Mark[], nowUs: number, 
   context.strokeStyle = colour('--edge')
   context.setLineDash([3, 3])
   context.beginPath()
-  for (let us = Math.floor(nowUs / perUs) * perUs; us > nowUs - spanUs; us -= perUs) {
+  const edgeUs = hasEdges ? Math.floor(nowUs / perUs) * perUs : Number.NEGATIVE_INFINITY
+  for (let us = edgeUs; us > nowUs - spanUs; us -= perUs) {
     const x = Math.round(xOf(us)) + 0.5
     context.moveTo(x, 0)
     context.lineTo(x, height)
