@@ -2,7 +2,7 @@ import type { RuleDecision } from 'sluice'
 import type { RouteForecast } from '../../src/api/routes-for.ts'
 import type { LiveAbout } from '../../src/dashboard/live-event.ts'
 import type { ShownRule } from '../../src/shown-rule.ts'
-import { leftOf } from './left-of.ts'
+import { leftOf, ruleOf } from './left-of.ts'
 import type { KeyState } from './use-key.ts'
 import { inFull, inWords, ruleInWords } from './words.ts'
 
@@ -22,8 +22,7 @@ export function Gauges({ state, about, sinceMs }: GaugesProps) {
     <ul class="gauges">
       {Object.entries(limits).flatMap(([limiter, decision]) =>
         decision.rules.map((figures) => {
-          const known = limiter === 'tiers' ? rules : (about.routes[limiter] ?? [])
-          const rule = known.find(({ name }) => name === figures.rule)
+          const rule = ruleOf(state, about, limiter, figures.rule)
           const where = limiter === 'tiers' ? ofClient : `a rule of route ${limiter}`
           const routes = state.routes.filter((each) => each.limiter === limiter)
           return (

@@ -24,7 +24,7 @@ export function KeyNow({ reading, about, isOld }: KeyNowProps) {
   const sinceMs = isOld ? 0 : Math.max(0, nowMs - reading.atMs)
   return (
     <>
-      <Verdict state={reading.state} sinceMs={sinceMs} />
+      <Verdict state={reading.state} about={about} sinceMs={sinceMs} />
       <Gauges state={reading.state} about={about} sinceMs={sinceMs} />
     </>
   )

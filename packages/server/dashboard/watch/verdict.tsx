@@ -1,9 +1,18 @@
 import type { RouteForecast } from '../../src/api/routes-for.ts'
+import type { LiveAbout } from '../../src/dashboard/live-event.ts'
+import { leftIn } from './left-of.ts'
 import type { KeyState } from './use-key.ts'
 import { inFull, inWords } from './words.ts'
 
+/** VerdictProps: how a key stood, what is configured, and how long ago that was. */
+interface VerdictProps {
+  readonly state: KeyState
+  readonly about: LiveAbout
+  readonly sinceMs: number
+}
+
 /** Verdict says in a sentence what would happen to a request now. */
-export function Verdict({ state, sinceMs }: { state: KeyState; sinceMs: number }) {
+export function Verdict({ state, about, sinceMs }: VerdictProps) {
   const blocked = Object.values(state.limits).find(({ source }) => source === 'blocked')
   if (blocked) {
     return (
@@ -13,8 +22,22 @@ export function Verdict({ state, sinceMs }: { state: KeyState; sinceMs: number }
     )
   }
   const routes = state.routes.length > 0 ? state.routes : [byApi(state)]
-  const refused = grouped(routes, sinceMs, false)
-  const shadowed = grouped(routes, sinceMs, true)
+  const reason = (route: RouteForecast) => {
+    const left = inFull(leftIn(state, about, route.limiter, sinceMs))
+    return `cost ${inFull(route.cost)}, ${left} left, ${passes(route, sinceMs)}`
+  }
+  const refusing = routes.filter(({ allowed, retryAfterMs }) => {
+    const isOver = retryAfterMs !== null && retryAfterMs <= sinceMs
+    return !allowed && !isOver
+  })
+  const refused = grouped(
+    refusing.filter(({ shadow }) => !shadow),
+    reason,
+  )
+  const shadowed = grouped(
+    refusing.filter(({ shadow }) => shadow),
+    reason,
+  )
   return (
     <div data-role="verdict">
       {refused.length === 0 && <p class="verdict allowed">✓ Would pass everywhere now</p>}
@@ -51,17 +74,16 @@ function byApi({ limits: { tiers } }: KeyState): RouteForecast {
   }
 }
 
-/** Routes that would refuse, together where the reason is the same. */
-function grouped(routes: readonly RouteForecast[], sinceMs: number, shadow: boolean) {
+function passes({ retryAfterMs }: RouteForecast, sinceMs: number): string {
+  return retryAfterMs === null ? 'can never pass' : `passes in ${inWords(retryAfterMs - sinceMs)}`
+}
+
+/** Routes together where the reason is the same. */
+function grouped(routes: readonly RouteForecast[], reasonOf: (route: RouteForecast) => string) {
   const groups = new Map<string, string[]>()
-  for (const each of routes) {
-    const { retryAfterMs } = each
-    const isOver = retryAfterMs !== null && retryAfterMs <= sinceMs
-    if (each.shadow !== shadow || each.allowed || isOver) continue
-    const figures = `cost ${each.cost}, ${inFull(each.remaining)} left, ${
-      retryAfterMs === null ? 'can never pass' : `passes in ${inWords(retryAfterMs - sinceMs)}`
-    }`
-    groups.set(figures, [...(groups.get(figures) ?? []), each.route])
+  for (const route of routes) {
+    const figures = reasonOf(route)
+    groups.set(figures, [...(groups.get(figures) ?? []), route.route])
   }
   return [...groups].map(([figures, names]) => ({ figures, names }))
 }
