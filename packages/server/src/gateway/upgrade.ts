@@ -24,9 +24,21 @@ export interface UpgradeOptions {
  */
 export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): () => void {
   const open = new Set<Duplex>()
+  const answers = new WeakMap<Duplex, ServerResponse>()
 
+  server.prependListener('request', ({ socket }, response) => answers.set(socket, response))
   server.on('upgrade', (request, socket, head) => {
     socket.on('error', () => socket.destroy())
+    const before = answers.get(socket)
+    const next = () => {
+      if (!socket.destroyed) begin(request, socket, head)
+    }
+    // Answers come in the order of requests, and one may still be under way.
+    if (before && !before.closed) before.once('close', next)
+    else next()
+  })
+
+  function begin(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     // Nobody has to take up an offer to speak something else: it is a request like any other.
     if (request.headers.upgrade?.toLowerCase() !== 'websocket') {
       socket.unshift(Buffer.concat([Buffer.from(plainHead(request), 'latin1'), head]))
@@ -37,15 +49,15 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
     response.shouldKeepAlive = false
     response.once('finish', () => socket.end())
     const route = find(request)
-    if ('status' in route) return answer(response, route)
+    if ('status' in route) return void answer(response, route)
     const { upstream } = route.settings
-    if (!upstream || upstream.url === 'echo:') return answer(response, nothing)
+    if (!upstream || upstream.url === 'echo:') return void answer(response, nothing)
     const pass = () => {
       if (!socket.destroyed) tunnel(request, socket, head, response, upstream)
     }
     if (route.limit) route.limit(request, response, pass)
     else pass()
-  })
+  }
 
   function tunnel(
     request: IncomingMessage,

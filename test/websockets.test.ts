@@ -1,0 +1,60 @@
+import type { IncomingMessage } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, it } from 'vitest'
+import { closeAll, serveUpstream, settingsOf, start } from './server/service.ts'
+
+const clients: Socket[] = []
+afterEach(async () => {
+  for (const client of clients.splice(0)) client.destroy()
+  await closeAll()
+})
+
+const ACCEPTED =
+  'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nX-RateLimit-Limit: 999\r\n\r\n'
+
+/** Serves a gateway; `accept` is what its upstream does with the WebSockets that reach it. */
+async function serve(accept: (socket: Duplex, request: IncomingMessage, head: Buffer) => void) {
+  const upstream = await serveUpstream()
+  upstream.server.on('upgrade', (request, socket, head) => {
+    socket.on('error', () => {}).on('end', () => socket.end())
+    accept(socket, request, head)
+  })
+  return start(settingsOf({}, undefined, upstream.url))
+}
+
+/** Sends text and stays; `said` is what has come back. */
+function talk(url: string, text: string) {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1')
+  clients.push(socket)
+  const client = { socket, said: '' }
+  socket.on('error', () => {})
+  socket.on('data', (data) => {
+    client.said += data
+  })
+  socket.write(text)
+  return client
+}
+
+const accept = (socket: Duplex) => void socket.write(ACCEPTED)
+
+describe('a WebSocket', () => {
+  it('waits until the requests before it are answered', async () => {
+    const { gatewayUrl } = await serve(accept)
+    const first = 'POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na'
+    const offer = 'GET /b HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: '
+    for (const [to, expected] of [
+      ['websocket', /^HTTP\/1\.1 200 .*HTTP\/1\.1 101 /s],
+      ['h2c', /^HTTP\/1\.1 200 .*HTTP\/1\.1 200 /s],
+    ] as const) {
+      const client = talk(gatewayUrl, `${first}${offer}${to}\r\n\r\n`)
+      await expect.poll(() => client.said).toMatch(expected)
+    }
+    // One that leaves meanwhile is nobody's loss.
+    const { socket } = talk(gatewayUrl, `${first}${offer}websocket\r\n\r\n`)
+    socket.once('connect', () => socket.resetAndDestroy())
+    await sleep(50)
+    expect((await fetch(gatewayUrl)).status).toBe(200)
+  })
+})
