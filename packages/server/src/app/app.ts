@@ -17,6 +17,7 @@ import type { Figures } from '../metrics/metrics.ts'
 import { joinTop, type TopKey } from '../metrics/top-keys.ts'
 import type { Listen, Settings } from '../settings.ts'
 import { StartError } from '../start-error.ts'
+import { createDrain } from './drain.ts'
 import { addForwardAuth, refusedWith } from './forward-auth.ts'
 import { createNotes } from './notes.ts'
 import { openAssignments } from './open-assignments.ts'
@@ -207,6 +208,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     },
   })
 
+  const drains = [createDrain(gateway), createDrain(api)]
   const gatewayUrl = await listen(gateway, 'listen', options.settings.listen)
   const apiUrl = await listen(api, 'api', options.settings.api)
   logger.info({ gateway: gatewayUrl, api: apiUrl }, 'listening')
@@ -217,8 +219,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     reload,
     async close() {
       isClosing = true
-      await drain(gateway)
-      await drain(api)
+      for (const drain of drains) await drain()
       for (const limiter of state.limits.all.values()) await limiter.close()
       closeAssignments()
       await notes.close()
@@ -229,18 +230,6 @@ export async function startApp(options: AppOptions): Promise<App> {
 
 /** As many as the API tells. */
 const MOST_TOP = 1_000
-
-/** The longest that anybody waits for requests under way. */
-const DRAIN_MS = 30_000
-
-/** Closes a server when its last request is done; connections without one are closed at once. */
-async function drain(app: FastifyInstance): Promise<void> {
-  const idle = setInterval(() => app.server.closeIdleConnections(), 20)
-  const late = setTimeout(() => app.server.closeAllConnections(), DRAIN_MS)
-  await app.close()
-  clearInterval(idle)
-  clearTimeout(late)
-}
 
 /** What cannot change while it runs. */
 const fixed = ['listen', 'api', 'store', 'limits', 'assignments', 'decisionLog'] as const

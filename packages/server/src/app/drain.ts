@@ -1,0 +1,29 @@
+import type { Socket } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+
+/** The longest that anybody waits for requests under way. */
+const DRAIN_MS = 30_000
+
+/**
+ * createDrain gives the way to close a server when its last request is done: connections without
+ * one are closed at once, and after `mostMs` (30 s) all that are left, whatever is spoken on them.
+ */
+export function createDrain(app: FastifyInstance, mostMs = DRAIN_MS): () => Promise<void> {
+  const { server } = app
+  // Node forgets connections that no longer speak HTTP, but waits for them.
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    if (sockets.has(socket)) return
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  return async () => {
+    const idle = setInterval(() => server.closeIdleConnections(), 20)
+    const late = setTimeout(() => {
+      for (const socket of sockets) socket.destroy()
+    }, mostMs)
+    await app.close()
+    clearInterval(idle)
+    clearTimeout(late)
+  }
+}
