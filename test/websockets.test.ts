@@ -11,17 +11,21 @@ afterEach(async () => {
   await closeAll()
 })
 
+const OFFER = 'GET /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n'
 const ACCEPTED =
   'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nX-RateLimit-Limit: 999\r\n\r\n'
 
 /** Serves a gateway; `accept` is what its upstream does with the WebSockets that reach it. */
 async function serve(accept: (socket: Duplex, request: IncomingMessage, head: Buffer) => void) {
   const upstream = await serveUpstream()
+  const reached: Duplex[] = []
   upstream.server.on('upgrade', (request, socket, head) => {
-    socket.on('error', () => {}).on('end', () => socket.end())
+    reached.push(socket.on('error', () => {}).on('end', () => socket.end()))
     accept(socket, request, head)
   })
-  return start(settingsOf({}, undefined, upstream.url))
+  const service = await start(settingsOf({}, undefined, upstream.url))
+  const open = (lines = '') => talk(service.gatewayUrl, `${OFFER}${lines}\r\n`)
+  return { ...service, upstream, reached, open }
 }
 
 /** Sends text and stays; `said` is what has come back. */
@@ -38,6 +42,36 @@ function talk(url: string, text: string) {
 }
 
 const accept = (socket: Duplex) => void socket.write(ACCEPTED)
+
+describe('a gateway that stops', () => {
+  it('cuts WebSockets that are open, or still being opened', async () => {
+    const { close, reached, open } = await serve(async (socket, { headers }) => {
+      if (headers['x-slow']) await sleep(200)
+      accept(socket)
+    })
+    const [quick, slow] = [open(), open('X-Slow: 1\r\n')]
+    await expect.poll(() => quick.said).toMatch(/^HTTP\/1\.1 101 /)
+    await expect.poll(() => reached.length).toBe(2)
+    await close()
+    await expect.poll(() => quick.socket.destroyed && slow.socket.destroyed).toBe(true)
+    expect(slow.said).toBe('')
+  })
+
+  it('opens none on a connection that is still there', async () => {
+    const { close, gatewayUrl, reached, upstream } = await serve(accept)
+    const begun = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\na'
+    const client = talk(gatewayUrl, begun)
+    await expect.poll(() => upstream.asked.length).toBe(1)
+    const closed = close()
+    const isDeaf = () => fetch(gatewayUrl, { method: 'PUT' }).then(String, () => 'deaf')
+    await expect.poll(isDeaf).toBe('deaf')
+    client.socket.write(`b${OFFER}\r\n`)
+    await closed
+    await expect.poll(() => client.socket.destroyed).toBe(true)
+    expect(client.said).toMatch(/^HTTP\/1\.1 200 /)
+    expect(reached).toHaveLength(0)
+  })
+})
 
 describe('a WebSocket', () => {
   it('waits until the requests before it are answered', async () => {

@@ -20,10 +20,12 @@ export interface UpgradeOptions {
 
 /**
  * addUpgrades passes WebSockets on: the request that opens one is limited as any other, and after
- * that the bytes go both ways as they come. Open ones are cut when the server closes.
+ * that the bytes go both ways as they come. The result cuts all of them, also those that are still
+ * being opened, and no more are opened from then on.
  */
 export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): () => void {
   const open = new Set<Duplex>()
+  let isClosing = false
   const answers = new WeakMap<Duplex, ServerResponse>()
 
   server.prependListener('request', ({ socket }, response) => answers.set(socket, response))
@@ -44,10 +46,13 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
       socket.unshift(Buffer.concat([Buffer.from(plainHead(request), 'latin1'), head]))
       return void server.emit('connection', socket)
     }
+    open.add(socket)
+    socket.once('close', () => open.delete(socket))
     const response = new ServerResponse(request)
     response.assignSocket(socket as never)
     response.shouldKeepAlive = false
     response.once('finish', () => socket.end())
+    if (isClosing) return void answer(response, stopping)
     const route = find(request)
     if ('status' in route) return void answer(response, route)
     const { upstream } = route.settings
@@ -89,11 +94,7 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
       request.socket.setTimeout(0)
       other.on('error', () => socket.destroy())
       socket.once('close', () => other.destroy())
-      other.once('close', () => {
-        open.delete(socket)
-        socket.destroy()
-      })
-      open.add(socket)
+      other.once('close', () => socket.destroy())
       const ours = Object.entries(response.getHeaders())
       response.detachSocket(socket as never)
       socket.write(headText(accepted, ours))
@@ -105,6 +106,7 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
   }
 
   return () => {
+    isClosing = true
     for (const socket of open) socket.destroy()
   }
 }
@@ -124,6 +126,7 @@ function answer(response: ServerResponse, told: Problem): void {
 }
 
 const nothing = problem(404, 'No upstream here speaks WebSocket.')
+const stopping = problem(503, 'The gateway is shutting down.')
 const unreachable = problem(502, 'The upstream could not be reached, or did not answer in time.')
 
 const OFFERS = new Set(['upgrade', 'connection', 'http2-settings'])
