@@ -74,6 +74,17 @@ describe('a gateway that stops', () => {
 })
 
 describe('a WebSocket', () => {
+  it('lets go of the upstream if the client leaves before it is accepted', async () => {
+    const { reached, open } = await serve(async (socket) => {
+      await sleep(200)
+      accept(socket.resume())
+    })
+    const { socket } = open()
+    await expect.poll(() => reached.length).toBe(1)
+    socket.resetAndDestroy()
+    await expect.poll(() => reached[0].destroyed, { timeout: 5_000 }).toBe(true)
+  })
+
   it('waits until the requests before it are answered', async () => {
     const { gatewayUrl } = await serve(accept)
     const first = 'POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na'

@@ -82,7 +82,9 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
     const to = { protocol, hostname, port, path: request.url, method: request.method, headers }
     const asked = send({ ...to, timeout: upstream.timeoutMs, agent: false })
     asked.once('timeout', () => asked.destroy(new Error('timeout')))
-    asked.once('error', () => {
+    // Whoever leaves before the upstream has answered is not waited for.
+    socket.once('close', () => asked.destroy())
+    asked.on('error', () => {
       if (!response.headersSent && !socket.destroyed) answer(response, unreachable)
     })
     asked.once('response', (refused) => {
