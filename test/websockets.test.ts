@@ -85,6 +85,28 @@ describe('a WebSocket', () => {
     await expect.poll(() => reached[0].destroyed, { timeout: 5_000 }).toBe(true)
   })
 
+  it('is cut if the upstream breaks off while it refuses it', async () => {
+    const { open } = await serve(async (socket) => {
+      socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 100\r\n\r\nhalf')
+      await sleep(50)
+      socket.destroy()
+    })
+    const client = open()
+    await expect.poll(() => client.socket.destroyed, { timeout: 5_000 }).toBe(true)
+    expect(client.said).toMatch(/^HTTP\/1\.1 403 .*half$/s)
+  })
+
+  it('is closed once it is refused, also if the client does not hang up', async () => {
+    const { open } = await serve((socket) => {
+      socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno')
+    })
+    const client = open()
+    client.socket.allowHalfOpen = true
+    await expect.poll(() => client.said).toMatch(/^HTTP\/1\.1 403 .*no$/s)
+    const write = () => client.socket.write('x')
+    await expect.poll(() => client.socket.destroyed || !write() || 'open').toBe(true)
+  })
+
   it('waits until the requests before it are answered', async () => {
     const { gatewayUrl } = await serve(accept)
     const first = 'POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na'

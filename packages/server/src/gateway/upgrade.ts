@@ -6,7 +6,8 @@ import {
   ServerResponse,
 } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import type { Duplex } from 'node:stream'
+import type { Socket } from 'node:net'
+import { type Duplex, pipeline } from 'node:stream'
 import { PROBLEM_TYPE, type Problem, problem, problemText } from '../problem.ts'
 import type { UpstreamSettings } from '../settings.ts'
 import { clientHeaders, upstreamHeaders } from './forwarding.ts'
@@ -47,11 +48,11 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
       return void server.emit('connection', socket)
     }
     open.add(socket)
-    socket.once('close', () => open.delete(socket))
+    socket.once('timeout', () => socket.destroy()).once('close', () => open.delete(socket))
     const response = new ServerResponse(request)
     response.assignSocket(socket as never)
     response.shouldKeepAlive = false
-    response.once('finish', () => socket.end())
+    response.once('finish', () => (socket as Socket).destroySoon())
     if (isClosing) return void answer(response, stopping)
     const route = find(request)
     if ('status' in route) return void answer(response, route)
@@ -89,7 +90,7 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
     })
     asked.once('response', (refused) => {
       response.writeHead(refused.statusCode ?? 502, clientHeaders(refused.headers, new Set()))
-      refused.pipe(response)
+      pipeline(refused, response, () => {})
     })
     asked.once('upgrade', (accepted, other, otherHead) => {
       asked.setTimeout(0)
