@@ -54,6 +54,39 @@ describe('the gateway under attack', () => {
     expect(upstream.asked).toHaveLength(1)
   })
 
+  it('passes on byte by byte what is asked for', async () => {
+    const upstream = await serveUpstream()
+    const tiers = { free: [parseRule('unlimited')] }
+    const { gatewayUrl } = await start(settingsOf({ tiers }, undefined, upstream.url))
+    const targets = [
+      ...[
+        '/?a=%',
+        '/?q=%E4',
+        '/?%zz',
+        '/?a=../b',
+        '/?redirect=/a/../b',
+        "/?b='<>|#c",
+        '/?',
+        '/a?b?c',
+      ],
+      ...['/a/..b', '/a/...', '/a|b"<>', "/a'b{}^`", '//a//b', '/%61', '/A;x=1', '/caf%c3%a9'],
+    ]
+    for (const target of targets) {
+      const said = await rawly(gatewayUrl, `GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`, 60)
+      expect([target, said.slice(9, 12)]).toEqual([target, '200'])
+    }
+    expect(upstream.asked.map(({ url }) => url)).toEqual(targets)
+  })
+
+  it('answers for an upstream that answers with what is no status', async () => {
+    const upstream = await serveUpstream(({ socket }) => {
+      socket.end('HTTP/1.1 999 Odd\r\nContent-Length: 2\r\n\r\nok')
+    })
+    const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
+    const response = await fetch(gatewayUrl)
+    expect([response.status, await response.json()]).toMatchObject([502, { status: 502 }])
+  })
+
   it('takes bodies from clients that ask first whether they may send them', async () => {
     const upstream = await serveUpstream()
     const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))

@@ -1,13 +1,15 @@
-import { type IncomingHttpHeaders, type IncomingMessage, METHODS } from 'node:http'
-import { pipeline, type Readable, Transform } from 'node:stream'
-import replyFrom from '@fastify/reply-from'
+import { type IncomingMessage, METHODS } from 'node:http'
+import { pipeline } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { createLimiter, tokenBucket } from 'sluice'
-import { PROBLEM_TYPE, type Problem, problem, problemText } from '../problem.ts'
-import type { Settings, UpstreamSettings } from '../settings.ts'
-import { clientHeaders, upstreamHeaders } from './forwarding.ts'
+import { type Problem, problem } from '../problem.ts'
+import type { Settings } from '../settings.ts'
+import { answer } from './answer.ts'
+import { hangUp, hasStrayBody, sized, strayBody, tooLarge } from './body.ts'
+import { hideType, withType } from './content-type.ts'
 import { plainPath } from './path.ts'
+import { createProxy } from './proxy.ts'
 import type { Asked } from './router.ts'
 import type { Route } from './routes.ts'
 import { addUpgrades } from './upgrade.ts'
@@ -26,9 +28,8 @@ export interface GatewayOptions {
 }
 
 const routeOf = Symbol('route')
-const typeOf = Symbol('type')
 const startOf = Symbol('start')
-type Marked = IncomingMessage & { [routeOf]?: Route; [typeOf]?: string; [startOf]?: number }
+type Marked = IncomingMessage & { [routeOf]?: Route; [startOf]?: number }
 
 /** startedMs is when the gateway began with a request, by `performance.now()`. */
 export function startedMs(request: IncomingMessage): number | undefined {
@@ -53,7 +54,7 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
     },
     exposeHeadRoutes: false,
     onProtoPoisoning: 'ignore',
-    frameworkErrors: (_error, _request, reply) => void send(reply, badPath),
+    frameworkErrors: (_error, _request, reply) => void answer(reply, badPath),
   })
   app.server.maxConnections = connections
   for (const method of METHODS) {
@@ -67,11 +68,19 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
       pipeline(payload, sized(bodyBytes), () => {}),
     ),
   )
-  await app.register(replyFrom, {
+
+  /** One line a second for each upstream is enough to know. */
+  const lines = createLimiter(tokenBucket({ limit: 1, per: '1s' }))
+  const proxy = createProxy({
     // As many as there can be clients, so that nobody waits for those of others.
-    undici: { connections, pipelining: 1, keepAliveTimeout: 10_000 },
-    disableRequestLogging: true,
+    connections,
+    isProxy: (address) => current().isProxy(address),
+    onFailure({ name, url }, { code, message }) {
+      if (!lines.allow(name)) return
+      logger.warn({ upstream: name, url, error: code ?? message }, 'an upstream does not answer')
+    },
   })
+  app.addHook('onClose', proxy.close)
 
   function routeFor(request: IncomingMessage): Route | Problem {
     const path = plainPath(request.url ?? '')
@@ -98,35 +107,29 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   app.addHook('onRequest', (request, reply, next) => {
     if (Number(request.raw.headers['content-length'] ?? 0) > bodyBytes) {
       hangUp(request, reply)
-      return void send(reply, tooLarge)
+      return void answer(reply, tooLarge)
     }
     if (hasStrayBody(request.raw)) {
       hangUp(request, reply)
-      return void send(reply, strayBody)
+      return void answer(reply, strayBody)
     }
     const route = routeFor(request.raw)
-    if ('status' in route) return void send(reply, route)
+    if ('status' in route) return void answer(reply, route)
     const marked = request.raw as Marked
     marked[routeOf] = route
     marked[startOf] = performance.now()
-    const go = marked.headers['content-type'] === undefined ? next : () => next(hideType(marked))
+    const go = () => {
+      hideType(marked)
+      next()
+    }
     if (route.limit) route.limit(request.raw, reply.raw, go)
     else go()
   })
 
-  /** One line a second for each upstream is enough to know. */
-  const lines = createLimiter(tokenBucket({ limit: 1, per: '1s' }))
-  const warn = ({ name, url }: UpstreamSettings, error: Error) => {
-    if (!lines.allow(name)) return
-    const { message, cause } = error as Error & { cause?: { code?: string; message?: string } }
-    const why = cause?.code ?? cause?.message ?? message
-    logger.warn({ upstream: name, url, error: why }, 'an upstream does not answer')
-  }
-
   app.all('/*', (request, reply) => {
     const { settings: route } = (request.raw as Marked)[routeOf]!
     const { upstream } = route
-    if (!upstream) return send(reply, nothingBehind)
+    if (!upstream) return answer(reply, nothingBehind)
     const startMs = performance.now()
     reply.raw.once('close', () =>
       onProxied({
@@ -137,113 +140,25 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
       }),
     )
     if (upstream.url === 'echo:') return echo(request, reply)
-    return pass(request, reply, upstream, current().isProxy, warn)
+    return proxy.pass(request, reply, upstream)
   })
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     const status = error.statusCode ?? 500
     // That a client has gone is no news.
     if (status >= 500 && !reply.raw.destroyed) logger.error(error)
-    return send(reply, problem(status, status >= 500 ? 'Something is wrong here.' : error.message))
+    return answer(
+      reply,
+      problem(status, status >= 500 ? 'Something is wrong here.' : error.message),
+    )
   })
   return app
-}
-
-function pass(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  upstream: UpstreamSettings,
-  isProxy: (address: string) => boolean,
-  warn: (upstream: UpstreamSettings, error: Error) => void,
-) {
-  const { body } = request
-  if (body instanceof Transform) {
-    body.once('error', () => hangUp(request, reply))
-    // An upstream that waits for the rest of a body must not wait for a client that has gone.
-    reply.raw.once('close', () => body.destroy())
-  }
-  const ours = moveFields(reply)
-  return reply.from(`${upstream.url}${request.raw.url}`, {
-    timeout: upstream.timeoutMs,
-    // An upstream that has enough is not asked again.
-    retriesCount: 0,
-    retryDelay: () => null,
-    rewriteRequestHeaders: (_request, headers) =>
-      upstreamHeaders(request.raw, withType(request.raw, headers as never), isProxy) as never,
-    rewriteHeaders: (headers) => clientHeaders(headers as never, ours) as never,
-    onResponse: (_request, reply, response) => {
-      const { stream, statusCode } = response as unknown as { stream: Readable; statusCode: number }
-      if (statusCode !== 304) return void reply.send(stream)
-      // It may tell the length of what it does not send, over which undici stumbles.
-      stream.on('error', () => {}).resume()
-      reply.send()
-    },
-    onError: (reply, { error }) => {
-      if (isOversized(request.body)) return void send(reply as FastifyReply, tooLarge)
-      const isLate = /timeout/i.test(`${(error as { code?: string }).code} ${error.message}`)
-      if (!request.raw.destroyed) warn(upstream, error)
-      send(reply as FastifyReply, isLate ? tooLate : unreachable)
-    },
-  })
-}
-
-/** Fastify would look at it; what a body is, is between the client and the upstream. */
-function hideType(request: Marked): undefined {
-  request[typeOf] = request.headers['content-type']
-  request.headers['content-type'] = 'application/octet-stream'
-}
-
-function withType(request: Marked, headers: IncomingHttpHeaders): IncomingHttpHeaders {
-  const type = request[typeOf]
-  return type === undefined ? headers : { ...headers, 'content-type': type }
-}
-
-/** Moves what was written to Node's response to Fastify's, which is quicker than to merge the two. */
-function moveFields(reply: FastifyReply): ReadonlySet<string> {
-  const { raw } = reply
-  const names = raw.getHeaderNames()
-  for (const name of names) {
-    reply.header(name, raw.getHeader(name))
-    raw.removeHeader(name)
-  }
-  return new Set(names.filter((name) => name.includes('ratelimit')))
-}
-
-const OVERSIZED = new Error('the body is too large')
-
-/** Passes so many bytes on, and then fails: a body need not say how long it is. */
-function sized(mostBytes: number): Transform {
-  let bytes = 0
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      bytes += chunk.length
-      if (bytes > mostBytes) done(OVERSIZED)
-      else done(null, chunk)
-    },
-  })
-}
-
-function isOversized(body: unknown): boolean {
-  return body instanceof Transform && body.errored === OVERSIZED
-}
-
-/** Nobody reads on: a client that is told so must stop sending. */
-function hangUp(request: FastifyRequest, reply: FastifyReply): void {
-  if (reply.raw.headersSent) reply.raw.destroy()
-  else reply.raw.once('finish', () => request.raw.destroy())
 }
 
 /** The built-in upstream: says what it got. */
 function echo(request: FastifyRequest, reply: FastifyReply) {
   const { method, url } = request.raw
-  const headers = withType(request.raw, request.raw.headers)
+  const headers = withType(request.raw)
   return reply.send({ hello: 'this is the echo of sluice', method, url, headers })
-}
-
-/** What hardly anybody sends, and no proxy passes on reliably; better said than lost. */
-function hasStrayBody({ method, headers }: IncomingMessage): boolean {
-  if (method !== 'GET' && method !== 'HEAD') return false
-  const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers
-  return length !== '0' || encoding !== undefined
 }
 
 function longestTimeoutMs({ routes }: Settings): number {
@@ -263,10 +178,6 @@ function one(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value.join(', ') : value
 }
 
-function send(reply: FastifyReply, told: Problem): FastifyReply {
-  return reply.code(told.status).type(PROBLEM_TYPE).send(problemText(told))
-}
-
 const badPath = problem(
   400,
   'The path is not clear: it has dot segments, encoded slashes or something unreadable.',
@@ -274,10 +185,3 @@ const badPath = problem(
 const badHost = problem(400, 'The request must have one Host, a name or an address.')
 const unknownRoute = problem(404, 'No route is meant for this request.')
 const nothingBehind = problem(404, 'The route has no upstream.')
-const unreachable = problem(502, 'The upstream could not be reached, or broke off.')
-const tooLate = problem(504, 'The upstream did not answer in time.')
-const strayBody = problem(
-  400,
-  'A body of a GET or HEAD request is not passed on. Send it with POST or QUERY.',
-)
-const tooLarge = problem(413, 'The body is larger than this gateway passes on.')

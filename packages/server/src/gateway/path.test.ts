@@ -7,6 +7,7 @@ describe('plainPath', () => {
   it.each([
     ['/', '/'],
     ['/A/b?c=/../d', '/a/b'],
+    ['/a?%&b=%zz#/../c', '/a'],
     ['//a///b/', '/a/b/'],
     ['/%61%2Db', '/a-b'],
     ['/a.b/..c/.d', '/a.b/..c/.d'],
@@ -31,6 +32,7 @@ describe('plainPath', () => {
       '/a/..;x/b',
       '/caf\u00e9',
       '/a b',
+      '/a#/../b',
     ],
   ])('there is none of %s', (url) => expect(plainPath(url)).toBeUndefined())
 })

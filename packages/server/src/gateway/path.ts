@@ -1,14 +1,16 @@
 /**
  * plainPath is the path of a request as routes are matched against it: decoded, in lower case, with
- * single slashes and without parameters of segments. Undefined for a path that upstreams may take for another one: with dot segments,
- * encoded slashes, backslashes or control characters, or that cannot be decoded.
+ * single slashes and without parameters of segments. Undefined for a path that upstreams may take
+ * for another one: with dot segments, encoded slashes, backslashes, control characters or a
+ * fragment, or that cannot be decoded. The query is not looked at.
  */
 export function plainPath(url: string): string | undefined {
   if (!url.startsWith('/')) return undefined
-  const end = url.search(/[?#]/)
+  const end = url.indexOf('?')
   const raw = end === -1 ? url : url.slice(0, end)
-  // Bytes outside ASCII belong encoded; raw ones are read one way here and another way there.
-  if (/[^\x21-\x7e]/.test(raw)) return undefined
+  // Bytes outside ASCII belong encoded; raw ones are read one way here and another way there. So
+  // are fragments, which nobody sends.
+  if (/[^\x21-\x7e]|#/.test(raw)) return undefined
   let path = raw
   if (raw.includes('%')) {
     if (/%2f|%5c/i.test(raw)) return undefined

@@ -1,0 +1,114 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { Transform } from 'node:stream'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Agent, type Dispatcher } from 'undici'
+import { problem } from '../problem.ts'
+import type { UpstreamSettings } from '../settings.ts'
+import { answer } from './answer.ts'
+import { hangUp, isOversized, tooLarge } from './body.ts'
+import { withType } from './content-type.ts'
+import { clientHeaders, upstreamHeaders } from './forwarding.ts'
+
+/** ProxyOptions are what requests are passed on by. */
+export interface ProxyOptions {
+  /** How many there are to an upstream at most. */
+  readonly connections: number
+  /** Whether a peer is a proxy that is believed. */
+  isProxy(address: string): boolean
+  /** An upstream could not be reached, broke off, or took too long. */
+  onFailure(upstream: UpstreamSettings, error: Error & { code?: string }): void
+}
+
+/** Proxy passes requests on, and answers with what comes back. */
+export interface Proxy {
+  pass(request: FastifyRequest, reply: FastifyReply, upstream: UpstreamSettings): FastifyReply
+  /** Hangs up on all upstreams. */
+  close(): Promise<void>
+}
+
+/**
+ * createProxy passes on what a request asks for byte by byte: no path is normalised and no query
+ * decoded. Whoever calls it has made sure that an upstream reads the path as we do.
+ */
+export function createProxy({ connections, isProxy, onFailure }: ProxyOptions): Proxy {
+  const agent = new Agent({ connections, pipelining: 1, keepAliveTimeout: 10_000 })
+
+  function pass(request: FastifyRequest, reply: FastifyReply, upstream: UpstreamSettings) {
+    const { raw } = request
+    const body = request.body instanceof Transform ? request.body : null
+    body?.once('error', () => hangUp(request, reply))
+    // An upstream that waits for the rest of a body must not wait for a client that has gone.
+    if (body) reply.raw.once('close', () => body.destroy())
+    const ours = moveFields(reply)
+    const headers = { ...withType(raw), host: hostOf(upstream) }
+    const asked: Dispatcher.RequestOptions = {
+      origin: upstream.url,
+      path: raw.url ?? '/',
+      method: raw.method as Dispatcher.HttpMethod,
+      headers: upstreamHeaders(raw, headers, isProxy),
+      body,
+      headersTimeout: upstream.timeoutMs,
+      bodyTimeout: upstream.timeoutMs,
+    }
+    agent.request(asked, (error, response) => {
+      if (error) return fail(error)
+      // What is no status, or one that nobody waits for.
+      if (response.statusCode < 200 || response.statusCode > 599) {
+        response.body.on('error', () => {}).destroy()
+        return fail(new Error(`it answered with ${response.statusCode}`))
+      }
+      give(request, reply, response, ours)
+    })
+    return reply
+
+    function fail(error: Error): void {
+      if (reply.sent) return
+      if (isOversized(body)) return void answer(reply, tooLarge)
+      if (!reply.raw.destroyed) onFailure(upstream, error)
+      const { code } = error as { code?: string }
+      answer(reply, code?.includes('TIMEOUT') ? tooLate : unreachable)
+    }
+  }
+
+  return { pass, close: () => agent.destroy() }
+}
+
+function give(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { statusCode, headers, body }: Dispatcher.ResponseData,
+  ours: ReadonlySet<string>,
+): void {
+  if (reply.raw.destroyed) return void body.on('error', () => {}).destroy()
+  const kept = clientHeaders(headers as IncomingHttpHeaders, ours)
+  for (const name in kept) reply.header(name, kept[name])
+  // The rest of a body that is still coming is in the way of a next request.
+  if (!request.raw.complete) reply.header('connection', 'close')
+  reply.code(statusCode)
+  if (statusCode !== 304) return void reply.send(body)
+  // It may tell the length of what it does not send, over which undici stumbles.
+  body.on('error', () => {}).resume()
+  reply.send()
+}
+
+const hosts = new WeakMap<UpstreamSettings, string>()
+
+function hostOf(upstream: UpstreamSettings): string {
+  const known = hosts.get(upstream) ?? new URL(upstream.url).host
+  hosts.set(upstream, known)
+  return known
+}
+
+/** Moves what was written to Node's response to Fastify's, which is quicker than to merge the two. */
+function moveFields(reply: FastifyReply): ReadonlySet<string> {
+  const { raw } = reply
+  const names = raw.getHeaderNames()
+  for (const name of names) {
+    reply.header(name, raw.getHeader(name))
+    raw.removeHeader(name)
+  }
+  return new Set(names.filter((name) => name.includes('ratelimit')))
+}
+
+const unreachable = problem(502, 'The upstream could not be reached, or broke off.')
+const tooLate = problem(504, 'The upstream did not answer in time.')
