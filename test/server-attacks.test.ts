@@ -78,6 +78,17 @@ describe('the gateway under attack', () => {
     expect(upstream.asked.map(({ url }) => url)).toEqual(targets)
   })
 
+  it('is not fooled by a segment of nothing but parameters', async () => {
+    const rules = [parseRule('1/1h')]
+    const routes = [{ path: '/search/*', rules }, { path: '/users/*/y', rules }, { path: '/**' }]
+    const { gatewayUrl } = await start(settingsOf({}, routes))
+    const ask = async (path: string) => (await fetch(`${gatewayUrl}${path}`, as('a'))).status
+    expect([await ask('/search/shoes'), await ask('/users/x/y')]).toEqual([200, 200])
+    for (const path of ['/search/;shoes', '/search/%3bshoes', '/users/;/y']) {
+      expect([path, await ask(path)]).toEqual([path, 429])
+    }
+  })
+
   it('answers for an upstream that answers with what is no status', async () => {
     const upstream = await serveUpstream(({ socket }) => {
       socket.end('HTTP/1.1 999 Odd\r\nContent-Length: 2\r\n\r\nok')

@@ -15,6 +15,7 @@ describe('plainPath', () => {
     ['/100%25', '/100%'],
     ['/a;x=1/b;y', '/a/b'],
     ['/a%3Bx/b', '/a/b'],
+    ['/a/;x=1;y/b/%3B', '/a/;/b/;'],
   ])('of %s is %s', (url, path) => expect(plainPath(url)).toBe(path))
 
   it.each([
@@ -62,6 +63,12 @@ describe('the router', () => {
     ['/A.b', '/axb', false],
     ['/**', '/anything\nelse', true],
     ['/', '/', true],
+    ['/a/*', '/a/;', true],
+    ['/a', '/a/;', true],
+    ['/a/*/c', '/a/;/c', true],
+    ['/a/c', '/a/;/c', true],
+    ['/a/*/c', '/a/;', false],
+    ['/', '/;', true],
   ])('%s for %s: %s', (path, asked, expected) =>
     expect(find([{ path }], { path: asked }) !== undefined).toBe(expected),
   )

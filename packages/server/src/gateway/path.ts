@@ -1,6 +1,6 @@
 /**
  * plainPath is the path of a request as routes are matched against it: decoded, in lower case, with
- * single slashes and without parameters of segments. Undefined for a path that upstreams may take
+ * single slashes and without parameters of segments; `;` is a segment of nothing else. Undefined for a path that upstreams may take
  * for another one: with dot segments, encoded slashes, backslashes, control characters or a
  * fragment, or that cannot be decoded. The query is not looked at.
  */
@@ -23,7 +23,7 @@ export function plainPath(url: string): string | undefined {
     if (/%[0-9a-f]{2}/i.test(path)) return undefined
   }
   // A semicolon begins parameters of a segment, which some servers cut off before they look.
-  path = path.replace(/;[^/]*/g, '')
+  path = path.replace(/([^/]);[^/]*/g, '$1').replace(/\/;[^/]*/g, '/;')
   if (isUnclear(path)) return undefined
   return path.replace(/\/{2,}/g, '/').toLowerCase()
 }
