@@ -208,6 +208,7 @@ describe('readConfig', () => {
     ['path: search', 'path: must be a decoded path'],
     ['path: /a/**/b', 'path: must be a decoded path'],
     ['path: /a*', 'path: must be a decoded path'],
+    ['path: /a;b=1/c', 'path: must be a decoded path that begins with /, without ;parameters'],
     ['path: /a, upstream: x', 'upstream: there is no upstream "x". There are none.'],
     ['path: /a, methods: GET', 'methods: must be a list of methods'],
     ["path: /a, host: 'b:80'", 'host: must be a host without a port'],

@@ -125,14 +125,14 @@ function urlOf(text: string): URL | undefined {
 export const pathPattern = checked((text) => {
   const segments = text.split('/')
   // Requests are matched by their decoded path, in which these cannot be.
-  if (!/^\/[^\s?#\\]*$/.test(text) || /%[0-9a-f]{2}/i.test(text)) return false
+  if (!/^\/[^\s?#;\\]*$/.test(text) || /%[0-9a-f]{2}/i.test(text)) return false
   const last = segments.length - 1
   return segments.every((segment, i) => {
     if (i === 0 || segment === '*') return true
     if (segment === '**') return i === last
     return !segment.includes('*') && !/^\.\.?$/.test(segment) && (segment !== '' || i === last)
   })
-}, "a decoded path that begins with /, with * for one segment and ** at the end for the rest, such as '/users/*' or '/files/**'")
+}, "a decoded path that begins with /, without ;parameters, with * for one segment and ** at the end for the rest, such as '/users/*' or '/files/**'")
 
 /** hostText is a host name, or `*.` and one for all names below it. */
 export const hostText = checked(
