@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -43,7 +43,7 @@ async function serve(config: string, ...options: string[]) {
   const run = sluice('serve', '--config', file, ...options)
   await expect.poll(() => run.said, { timeout: 10_000 }).toMatch(/^API +http/m)
   const url = (name: string) => new RegExp(`^${name} +(\\S+)`, 'm').exec(run.said)?.[1] ?? ''
-  return { ...run, run, write, gateway: url('gateway'), api: url('API') }
+  return { ...run, run, file, write, gateway: url('gateway'), api: url('API') }
 }
 
 const limitOf = async (url: string) =>
@@ -51,12 +51,15 @@ const limitOf = async (url: string) =>
 
 describe('sluice serve', () => {
   it('reads its file again on SIGHUP and when it changes, and not if it is wrong', async () => {
-    const { child, run, write, gateway } = await serve('tiers: { free: 5/1h }\n')
+    const { child, run, file, write, gateway } = await serve('tiers: { free: 5/1h }\n')
     expect(await limitOf(gateway)).toBe('5')
     write('tiers: { free: 6/1h }\n')
     await expect.poll(() => limitOf(gateway), { timeout: 5_000 }).toBe('6')
     write('tiers: { free: 7/1x }\n')
     await expect.poll(() => run.said, { timeout: 5_000 }).toContain('was not taken over')
+    expect(await limitOf(gateway)).toBe('6')
+    truncateSync(file, 3_000_000_000)
+    await expect.poll(() => run.said, { timeout: 5_000 }).toContain('it is larger than 1 MB')
     expect(await limitOf(gateway)).toBe('6')
     write('tiers: { free: 100/1h }\n')
     child.kill('SIGHUP')

@@ -9,7 +9,7 @@ import { checkWorkers, forWorker, startWorkers, toPrimary } from './app/workers.
 import { type Command, readArguments } from './command.ts'
 import { demoConfig } from './config/demo-config.ts'
 import { readConfig } from './config/read-config.ts'
-import { watchConfig } from './config/watch-config.ts'
+import { unfit, watchConfig } from './config/watch-config.ts'
 import { greeting, type Served } from './greeting.ts'
 import { reportProblems } from './report-problems.ts'
 import { version } from './version.ts'
@@ -64,7 +64,11 @@ export const serveCommand: Command = {
     }
 
     const peers = cluster.isWorker ? among(toPrimary) : alone()
-    const reread = async () => forWorker(await read(), workers)
+    const reread = async () => {
+      const why = file && unfit(file)
+      if (why) throw new SluiceError('SLUICE_OPTION', `cannot read ${file}: ${why}`)
+      return forWorker(await read(), workers)
+    }
     const app = await startApp({
       settings: forWorker(settings, workers),
       version: version(),

@@ -4,7 +4,8 @@ import { type Path, pathText, shown } from './path-text.ts'
 import { tooDeep } from './too-deep.ts'
 import { type Env, fillIn } from './variables.ts'
 
-const MOST_BYTES = 1_000_000
+/** MOST_BYTES is how large a configuration may be. */
+export const MOST_BYTES = 1_000_000
 const MOST_SYNTAX_PROBLEMS = 20
 const MOST_FROM_ALIASES = 10_000
 const MOST_ALIASES_IN_ALIASES = 16

@@ -1,9 +1,18 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { watchConfig } from './watch-config.ts'
+import { unfit, watchConfig } from './watch-config.ts'
 
 let folder = ''
 let stop = () => {}
@@ -60,6 +69,23 @@ it('sees the link of a folder move, as Kubernetes does it, and what is written a
   await changes(1)
   writeFileSync(join(folder, 'v2', 'a.yaml'), 'v3')
   await changes(2)
+})
+
+it('tells of what cannot be read in its place, and does not read it', async () => {
+  const file = join(folder, 'a.yaml')
+  writeFileSync(file, '1')
+  const { changes } = watched(file)
+  expect(unfit(file)).toBeUndefined()
+  truncateSync(file, 3_000_000_000)
+  await changes(1)
+  expect(unfit(file)).toContain('larger than 1 MB')
+  execFileSync('sh', ['-c', 'mkfifo "$0"', join(folder, 'pipe')])
+  renameSync(join(folder, 'pipe'), file)
+  await changes(2)
+  expect(unfit(file)).toContain('not a regular file')
+  rmSync(file)
+  writeFileSync(file, '2')
+  await changes(3)
 })
 
 it('says nothing when the content stays, when another file changes, and once stopped', async () => {

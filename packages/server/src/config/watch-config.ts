@@ -1,12 +1,14 @@
-import { type FSWatcher, readFileSync, realpathSync, watch } from 'node:fs'
+import { type FSWatcher, readFileSync, realpathSync, statSync, watch } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { MOST_BYTES } from './read-yaml.ts'
 
 const SETTLE_MS = 100
 
 /**
  * watchConfig calls `onChange` when the content of a file is another one than before, at most once
  * in 100 ms; call the result to stop. It sees a file that is replaced by another or reached through
- * a link that moves, as in Kubernetes. A file that is away for a moment is no change.
+ * a link that moves, as in Kubernetes. A file that is away for a moment is no change; one that
+ * becomes `unfit` is.
  */
 export function watchConfig(file: string, onChange: () => void): () => void {
   const path = resolve(file)
@@ -61,9 +63,17 @@ export function watchConfig(file: string, onChange: () => void): () => void {
   }
 }
 
+/** unfit tells what keeps a file from being read: a pipe would block, and a huge one is none. */
+export function unfit(path: string): string | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (stats && !stats.isFile()) return 'it is not a regular file. Write one in its place.'
+  if (stats && stats.size > MOST_BYTES) return 'it is larger than 1 MB. Make it smaller.'
+  return undefined
+}
+
 function contentOf(path: string): string | undefined {
   try {
-    return readFileSync(path, 'utf8')
+    return unfit(path) ?? readFileSync(path, 'utf8')
   } catch {
     return undefined
   }
