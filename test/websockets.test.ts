@@ -107,6 +107,17 @@ describe('a WebSocket', () => {
     await expect.poll(() => client.socket.destroyed || !write() || 'open').toBe(true)
   })
 
+  it('is told our fields about limits in place of those of the upstream', async () => {
+    const { open } = await serve((socket, { headers }) => {
+      if (!headers['x-bad']) return accept(socket)
+      socket.end('HTTP/1.1 403 Forbidden\r\nRateLimit: "theirs";r=999;t=1\r\n\r\n')
+    })
+    const [opened, refused] = [open(), open('X-Bad: 1\r\n')]
+    await expect.poll(() => opened.said).toMatch(/^HTTP\/1\.1 101 .*^x-ratelimit-limit: 5\r$/ms)
+    await expect.poll(() => refused.said).toMatch(/^HTTP\/1\.1 403 .*^ratelimit: "token-bucket"/ims)
+    expect(opened.said + refused.said).not.toContain('999')
+  })
+
   it('waits until the requests before it are answered', async () => {
     const { gatewayUrl } = await serve(accept)
     const first = 'POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na'

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 
 /** Fields that are about one connection and not for whoever is behind it. */
@@ -54,6 +54,11 @@ export function clientHeaders(
 ): IncomingHttpHeaders {
   // What we say about limits holds here; what an upstream says may be more than we let through.
   return without(headers, headers.connection, ours)
+}
+
+/** limitFields are the names of what was written about limits. */
+export function limitFields(response: ServerResponse): ReadonlySet<string> {
+  return new Set(response.getHeaderNames().filter((name) => name.includes('ratelimit')))
 }
 
 /** A copy without what is about the connection, and without these; deleting from one is slower. */

@@ -7,7 +7,7 @@ import type { UpstreamSettings } from '../settings.ts'
 import { answer } from './answer.ts'
 import { hangUp, isOversized, tooLarge } from './body.ts'
 import { withType } from './content-type.ts'
-import { clientHeaders, upstreamHeaders } from './forwarding.ts'
+import { clientHeaders, limitFields, upstreamHeaders } from './forwarding.ts'
 
 /** ProxyOptions are what requests are passed on by. */
 export interface ProxyOptions {
@@ -102,12 +102,12 @@ function hostOf(upstream: UpstreamSettings): string {
 /** Moves what was written to Node's response to Fastify's, which is quicker than to merge the two. */
 function moveFields(reply: FastifyReply): ReadonlySet<string> {
   const { raw } = reply
-  const names = raw.getHeaderNames()
-  for (const name of names) {
+  const ours = limitFields(raw)
+  for (const name of raw.getHeaderNames()) {
     reply.header(name, raw.getHeader(name))
     raw.removeHeader(name)
   }
-  return new Set(names.filter((name) => name.includes('ratelimit')))
+  return ours
 }
 
 const unreachable = problem(502, 'The upstream could not be reached, or broke off.')

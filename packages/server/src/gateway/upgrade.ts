@@ -10,7 +10,7 @@ import type { Socket } from 'node:net'
 import { type Duplex, pipeline } from 'node:stream'
 import { PROBLEM_TYPE, type Problem, problem, problemText } from '../problem.ts'
 import type { UpstreamSettings } from '../settings.ts'
-import { clientHeaders, upstreamHeaders } from './forwarding.ts'
+import { clientHeaders, limitFields, upstreamHeaders } from './forwarding.ts'
 import type { Route } from './routes.ts'
 
 /** UpgradeOptions are how the route of a request is found, and what happens without an upstream. */
@@ -89,7 +89,10 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
       if (!response.headersSent && !socket.destroyed) answer(response, unreachable)
     })
     asked.once('response', (refused) => {
-      response.writeHead(refused.statusCode ?? 502, clientHeaders(refused.headers, new Set()))
+      response.writeHead(
+        refused.statusCode ?? 502,
+        clientHeaders(refused.headers, limitFields(response)),
+      )
       pipeline(refused, response, () => {})
     })
     asked.once('upgrade', (accepted, other, otherHead) => {
@@ -98,9 +101,8 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
       other.on('error', () => socket.destroy())
       socket.once('close', () => other.destroy())
       other.once('close', () => socket.destroy())
-      const ours = Object.entries(response.getHeaders())
       response.detachSocket(socket as never)
-      socket.write(headText(accepted, ours))
+      socket.write(headText(accepted, response))
       if (otherHead.length > 0) socket.write(otherHead)
       if (head.length > 0) other.write(head)
       other.pipe(socket).pipe(other)
@@ -114,13 +116,14 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
   }
 }
 
-/** The answer that opens the socket, as it came, and what we say about limits. */
-function headText(accepted: IncomingMessage, ours: [string, unknown][]): string {
-  const lines = [`HTTP/1.1 101 ${accepted.statusMessage || 'Switching Protocols'}`]
-  for (let i = 0; i < accepted.rawHeaders.length; i += 2) {
-    lines.push(`${accepted.rawHeaders[i]}: ${accepted.rawHeaders[i + 1]}`)
+/** The answer that opens the socket, as it came, but for what we say about limits. */
+function headText({ statusMessage, rawHeaders }: IncomingMessage, response: ServerResponse) {
+  const lines = [`HTTP/1.1 101 ${statusMessage || 'Switching Protocols'}`]
+  const ours = limitFields(response)
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (!ours.has(rawHeaders[i].toLowerCase())) lines.push(`${rawHeaders[i]}: ${rawHeaders[i + 1]}`)
   }
-  for (const [name, value] of ours) lines.push(`${name}: ${value}`)
+  for (const [name, value] of Object.entries(response.getHeaders())) lines.push(`${name}: ${value}`)
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
