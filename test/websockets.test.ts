@@ -24,7 +24,7 @@ async function serve(accept: (socket: Duplex, request: IncomingMessage, head: Bu
     accept(socket, request, head)
   })
   const service = await start(settingsOf({}, undefined, upstream.url))
-  const open = (lines = '') => talk(service.gatewayUrl, `${OFFER}${lines}\r\n`)
+  const open = (lines = '', after = '') => talk(service.gatewayUrl, `${OFFER}${lines}\r\n${after}`)
   return { ...service, upstream, reached, open }
 }
 
@@ -116,6 +116,24 @@ describe('a WebSocket', () => {
     await expect.poll(() => opened.said).toMatch(/^HTTP\/1\.1 101 .*^x-ratelimit-limit: 5\r$/ms)
     await expect.poll(() => refused.said).toMatch(/^HTTP\/1\.1 403 .*^ratelimit: "token-bucket"/ims)
     expect(opened.said + refused.said).not.toContain('999')
+  })
+
+  it('is not opened by a request with a body, nor by another method than GET', async () => {
+    const { gatewayUrl, open, reached, upstream } = await serve(accept)
+    for (const [fields, body] of [
+      ['Content-Length: 5\r\n', 'hello'],
+      ['Transfer-Encoding: chunked\r\n', '5\r\nhello\r\n0\r\n\r\n'],
+    ]) {
+      const client = open(fields, body)
+      await expect.poll(() => client.said).toMatch(/^HTTP\/1\.1 400 .*Send it with POST/s)
+      await expect.poll(() => client.socket.destroyed).toBe(true)
+    }
+    const offer = `${OFFER.replace('GET', 'POST')}Content-Length: 5\r\n\r\nhello`
+    const posted = talk(gatewayUrl, offer)
+    await expect.poll(() => posted.said).toMatch(/^HTTP\/1\.1 200 .*hello/s)
+    const old = talk(gatewayUrl, `${OFFER.replace('HTTP/1.1', 'HTTP/1.0')}\r\n`)
+    await expect.poll(() => old.said).toMatch(/^HTTP\/1\.1 200 /)
+    expect([reached.length, upstream.asked.length]).toEqual([0, 2])
   })
 
   it('waits until the requests before it are answered', async () => {

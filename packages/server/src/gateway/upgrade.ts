@@ -10,6 +10,7 @@ import type { Socket } from 'node:net'
 import { type Duplex, pipeline } from 'node:stream'
 import { PROBLEM_TYPE, type Problem, problem, problemText } from '../problem.ts'
 import type { UpstreamSettings } from '../settings.ts'
+import { hasStrayBody, strayBody } from './body.ts'
 import { clientHeaders, limitFields, upstreamHeaders } from './forwarding.ts'
 import type { Route } from './routes.ts'
 
@@ -43,7 +44,7 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
 
   function begin(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     // Nobody has to take up an offer to speak something else: it is a request like any other.
-    if (request.headers.upgrade?.toLowerCase() !== 'websocket') {
+    if (!isWebSocket(request)) {
       socket.unshift(Buffer.concat([Buffer.from(plainHead(request), 'latin1'), head]))
       return void server.emit('connection', socket)
     }
@@ -54,6 +55,7 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
     response.shouldKeepAlive = false
     response.once('finish', () => (socket as Socket).destroySoon())
     if (isClosing) return void answer(response, stopping)
+    if (hasStrayBody(request)) return void answer(response, strayBody)
     const route = find(request)
     if ('status' in route) return void answer(response, route)
     const { upstream } = route.settings
@@ -114,6 +116,12 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
     isClosing = true
     for (const socket of open) socket.destroy()
   }
+}
+
+/** Only a GET opens one, and nobody upgrades from HTTP/1.0. */
+function isWebSocket({ method, httpVersion, headers }: IncomingMessage): boolean {
+  const isOffer = headers.upgrade?.toLowerCase() === 'websocket'
+  return isOffer && method === 'GET' && httpVersion === '1.1'
 }
 
 /** The answer that opens the socket, as it came, but for what we say about limits. */
