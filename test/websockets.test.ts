@@ -154,3 +154,40 @@ describe('a WebSocket', () => {
     expect((await fetch(gatewayUrl)).status).toBe(200)
   })
 })
+
+describe('another offer than WebSocket', () => {
+  const h2c = (version: string, connection: string) =>
+    `GET /a HTTP/${version}\r\nHost: x\r\nX-Hop: 1\r\nX-End: 1\r\nHTTP2-Settings: AAMAAABk\r\nConnection: ${connection}\r\nUpgrade: h2c\r\n\r\n`
+
+  it('is a request like any other, with all that it says about its connection', async () => {
+    const { gatewayUrl, upstream } = await serve(accept)
+    const kept = talk(gatewayUrl, h2c('1.1', 'Upgrade, X-Hop, HTTP2-Settings'))
+    await expect.poll(() => kept.said).toMatch(/^HTTP\/1\.1 200 /)
+    expect(upstream.asked[0].headers).toMatchObject({ 'x-end': '1', 'x-forwarded-host': 'x' })
+    for (const name of ['x-hop', 'http2-settings', 'upgrade']) {
+      expect(upstream.asked[0].headers).not.toHaveProperty(name)
+    }
+    expect(kept.socket.destroyed).toBe(false)
+    for (const text of [h2c('1.1', 'close, upgrade'), h2c('1.0', 'Upgrade')]) {
+      const client = talk(gatewayUrl, text)
+      await expect.poll(() => client.socket.destroyed).toBe(true)
+      expect(client.said).toMatch(/^HTTP\/1\.1 200 .*^Connection: close\r$/ims)
+    }
+  })
+
+  it('may come again and again on one connection', async () => {
+    const warnings: string[] = []
+    const onWarning = ({ name }: Error) => warnings.push(name)
+    process.on('warning', onWarning)
+    const { gatewayUrl } = await serve(accept)
+    const client = talk(gatewayUrl, '')
+    for (let times = 1; times <= 15; times += 1) {
+      client.socket.write(h2c('1.1', 'Upgrade'))
+      await expect
+        .poll(() => client.said.split('HTTP/1.1 ').length, { interval: 5 })
+        .toBe(times + 1)
+    }
+    process.off('warning', onWarning)
+    expect(warnings).toEqual([])
+  })
+})

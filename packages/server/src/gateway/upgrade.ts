@@ -45,6 +45,8 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
   function begin(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     // Nobody has to take up an offer to speak something else: it is a request like any other.
     if (!isWebSocket(request)) {
+      // Node adds them again, and has not taken them away.
+      for (const event of ['error', 'pause', 'resume']) socket.removeAllListeners(event)
       socket.unshift(Buffer.concat([Buffer.from(plainHead(request), 'latin1'), head]))
       return void server.emit('connection', socket)
     }
@@ -143,14 +145,18 @@ const nothing = problem(404, 'No upstream here speaks WebSocket.')
 const stopping = problem(503, 'The gateway is shutting down.')
 const unreachable = problem(502, 'The upstream could not be reached, or did not answer in time.')
 
-const OFFERS = new Set(['upgrade', 'connection', 'http2-settings'])
+/** What makes the offer: the names of fields, and what Connection says of them. */
+const OFFER = new Set(['upgrade', 'http2-settings'])
 
 /** The head of a request without its offer, as it would have come. */
-function plainHead({ method, url, rawHeaders }: IncomingMessage): string {
-  let text = `${method} ${url} HTTP/1.1\r\n`
+function plainHead({ method, url, httpVersion, headers, rawHeaders }: IncomingMessage): string {
+  const lines = [`${method} ${url} HTTP/${httpVersion}`]
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (!OFFERS.has(rawHeaders[i].toLowerCase()))
-      text += `${rawHeaders[i]}: ${rawHeaders[i + 1]}\r\n`
+    const name = rawHeaders[i].toLowerCase()
+    if (name === 'connection' || OFFER.has(name)) continue
+    lines.push(`${rawHeaders[i]}: ${rawHeaders[i + 1]}`)
   }
-  return `${text}\r\n`
+  const named = (headers.connection ?? '').split(',').map((name) => name.trim())
+  lines.push(`Connection: ${named.filter((name) => !OFFER.has(name.toLowerCase())).join(', ')}`)
+  return `${lines.join('\r\n')}\r\n\r\n`
 }
