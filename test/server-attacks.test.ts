@@ -98,6 +98,19 @@ describe('the gateway under attack', () => {
     expect([response.status, await response.json()]).toMatchObject([502, { status: 502 }])
   })
 
+  it('does not pass on a body whose transfer coding it does not undo', async () => {
+    const upstream = await serveUpstream()
+    const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
+    const post = (coding: string) =>
+      rawly(
+        gatewayUrl,
+        `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: ${coding}\r\n\r\n3\r\nabc\r\n0\r\n\r\n`,
+      )
+    expect(await post('gzip, chunked')).toMatch(/^HTTP\/1\.1 501 .*problem\+json/s)
+    expect(upstream.asked).toHaveLength(0)
+    expect(await post('Chunked')).toMatch(/^HTTP\/1\.1 200 .*abc/s)
+  })
+
   it('takes bodies from clients that ask first whether they may send them', async () => {
     const upstream = await serveUpstream()
     const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))

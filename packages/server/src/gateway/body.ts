@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { Transform } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { problem } from '../problem.ts'
+import { type Problem, problem } from '../problem.ts'
 
 const OVERSIZED = new Error('the body is too large')
 
@@ -28,16 +28,21 @@ export function hangUp(request: FastifyRequest, reply: FastifyReply): void {
   else reply.raw.once('finish', () => request.raw.destroy())
 }
 
-/** hasStrayBody finds what hardly anybody sends, and no proxy passes on reliably. */
-export function hasStrayBody({ method, headers }: IncomingMessage): boolean {
-  if (method !== 'GET' && method !== 'HEAD') return false
-  const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers
-  return length !== '0' || encoding !== undefined
+/** bodyProblem is what is wrong with a body by what its head says, if anything. */
+export function bodyProblem(request: IncomingMessage, mostBytes: number): Problem | undefined {
+  const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers
+  if (Number(length) > mostBytes) return tooLarge
+  const isBare = request.method === 'GET' || request.method === 'HEAD'
+  // What hardly anybody sends, and no proxy passes on reliably; better said than lost.
+  if (isBare && (length !== '0' || coding !== undefined)) return strayBody
+  // Node undoes chunked, and would leave the others to an upstream that is not told of them.
+  return coding === undefined || coding.toLowerCase() === 'chunked' ? undefined : otherCoding
 }
 
-/** strayBody and tooLarge are what clients are told. */
-export const strayBody = problem(
+/** tooLarge is what clients are told whose body is, also if that shows only on the way. */
+export const tooLarge = problem(413, 'The body is larger than this gateway passes on.')
+const strayBody = problem(
   400,
   'A body of a GET or HEAD request is not passed on. Send it with POST or QUERY.',
 )
-export const tooLarge = problem(413, 'The body is larger than this gateway passes on.')
+const otherCoding = problem(501, 'Chunked is the only transfer coding that is understood here.')

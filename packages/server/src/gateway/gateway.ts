@@ -6,7 +6,7 @@ import { createLimiter, tokenBucket } from 'sluice'
 import { type Problem, problem } from '../problem.ts'
 import type { Settings } from '../settings.ts'
 import { answer } from './answer.ts'
-import { hangUp, hasStrayBody, sized, strayBody, tooLarge } from './body.ts'
+import { bodyProblem, hangUp, sized } from './body.ts'
 import { hideType, withType } from './content-type.ts'
 import { plainPath } from './path.ts'
 import { createProxy } from './proxy.ts'
@@ -96,7 +96,7 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   }
 
   const cutAll = addUpgrades(app.server, {
-    find: routeFor,
+    find: (request) => bodyProblem(request, bodyBytes) ?? routeFor(request),
     isProxy: (address) => current().isProxy(address),
   })
   app.addHook('preClose', (done) => {
@@ -105,13 +105,10 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   })
 
   app.addHook('onRequest', (request, reply, next) => {
-    if (Number(request.raw.headers['content-length'] ?? 0) > bodyBytes) {
+    const wrong = bodyProblem(request.raw, bodyBytes)
+    if (wrong) {
       hangUp(request, reply)
-      return void answer(reply, tooLarge)
-    }
-    if (hasStrayBody(request.raw)) {
-      hangUp(request, reply)
-      return void answer(reply, strayBody)
+      return void answer(reply, wrong)
     }
     const route = routeFor(request.raw)
     if ('status' in route) return void answer(reply, route)

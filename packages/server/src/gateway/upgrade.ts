@@ -10,7 +10,6 @@ import type { Socket } from 'node:net'
 import { type Duplex, pipeline } from 'node:stream'
 import { PROBLEM_TYPE, type Problem, problem, problemText } from '../problem.ts'
 import type { UpstreamSettings } from '../settings.ts'
-import { hasStrayBody, strayBody } from './body.ts'
 import { clientHeaders, limitFields, upstreamHeaders } from './forwarding.ts'
 import type { Route } from './routes.ts'
 
@@ -57,7 +56,6 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
     response.shouldKeepAlive = false
     response.once('finish', () => (socket as Socket).destroySoon())
     if (isClosing) return void answer(response, stopping)
-    if (hasStrayBody(request)) return void answer(response, strayBody)
     const route = find(request)
     if ('status' in route) return void answer(response, route)
     const { upstream } = route.settings
