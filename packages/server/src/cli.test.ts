@@ -18,8 +18,10 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
+const words = ['--import', 'tsx', '--conditions=sluice-source', cli]
+
 function start(args: readonly string[]): ChildProcess {
-  return spawn(process.execPath, ['--import', 'tsx', '--conditions=sluice-source', cli, ...args])
+  return spawn(process.execPath, [...words, ...args])
 }
 
 async function ended(child: ChildProcess) {
@@ -49,6 +51,17 @@ describe('sluice', () => {
     expect(long.stdout).toMatch(/^Usage: sluice COMMAND/)
     expect(long.stdout).toMatch(/^ {2}replay +\S/m)
     expect(await sluice(['-h'])).toEqual(long)
+  })
+
+  it('loses nothing of what it says to a reader that is slow', async () => {
+    const file = join(folder, 'wrong.yaml')
+    const names = Array.from({ length: 5_000 }, (_, i) => `unknown-${i}: 1`)
+    await writeFile(file, `tiers: { free: 5/1h }\n${names.join('\n')}\n`)
+    const pipe = '"$0" "$@" 2>&1 | { sleep 2; cat; }'
+    const { stdout } = await ended(
+      spawn('sh', ['-c', pipe, process.execPath, ...words, 'validate', file]),
+    )
+    expect(stdout.slice(-200)).toMatch(/\nsluice: .* has 5000 problems\.\n$/)
   })
 
   it('prints the version of its package with --version', async () => {

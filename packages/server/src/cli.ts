@@ -131,6 +131,7 @@ process.stderr.on('error', () => {})
 try {
   await run(process.argv.slice(2))
 } catch (error) {
-  // Not just the code: a connection that is still open must not keep it going.
-  process.exit(exitCodeOf(error as NodeJS.ErrnoException))
+  process.exitCode = exitCodeOf(error as NodeJS.ErrnoException)
+  // A pipe may still have to take some of it; then, a connection that is open must not keep it going.
+  process.stderr.write('', () => process.stdout.write('', () => process.exit()))
 }
