@@ -34,7 +34,7 @@ function talk(url: string, text: string) {
   clients.push(socket)
   const client = { socket, said: '' }
   socket.on('error', () => {})
-  socket.on('data', (data) => {
+  socket.setEncoding('latin1').on('data', (data) => {
     client.said += data
   })
   socket.write(text)
@@ -134,6 +134,17 @@ describe('a WebSocket', () => {
     const old = talk(gatewayUrl, `${OFFER.replace('HTTP/1.1', 'HTTP/1.0')}\r\n`)
     await expect.poll(() => old.said).toMatch(/^HTTP\/1\.1 200 /)
     expect([reached.length, upstream.asked.length]).toEqual([0, 2])
+  })
+
+  it('gets the bytes of an answer as they are, and none of one that has no status', async () => {
+    const { gatewayUrl, open } = await serve((socket, { headers }) => {
+      if (headers['x-bad']) socket.end('HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n')
+      else socket.write(ACCEPTED.replace('\r\n\r\n', '\r\nX-Name: caf\xe9\r\n\r\n'), 'latin1')
+    })
+    const [opened, refused] = [open(), open('X-Bad: 1\r\n')]
+    await expect.poll(() => opened.said).toMatch(/^X-Name: caf\xe9\r$/m)
+    await expect.poll(() => refused.said).toMatch(/^HTTP\/1\.1 502 /)
+    expect((await fetch(gatewayUrl)).status).toBe(200)
   })
 
   it('waits until the requests before it are answered', async () => {

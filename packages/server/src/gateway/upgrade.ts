@@ -91,10 +91,12 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
       if (!response.headersSent && !socket.destroyed) answer(response, unreachable)
     })
     asked.once('response', (refused) => {
-      response.writeHead(
-        refused.statusCode ?? 502,
-        clientHeaders(refused.headers, limitFields(response)),
-      )
+      const { statusCode = 0 } = refused
+      if (statusCode < 200 || statusCode > 599) {
+        refused.destroy()
+        return answer(response, unreachable)
+      }
+      response.writeHead(statusCode, clientHeaders(refused.headers, limitFields(response)))
       pipeline(refused, response, () => {})
     })
     asked.once('upgrade', (accepted, other, otherHead) => {
@@ -104,7 +106,7 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
       socket.once('close', () => other.destroy())
       other.once('close', () => socket.destroy())
       response.detachSocket(socket as never)
-      socket.write(headText(accepted, response))
+      socket.write(headText(accepted, response), 'latin1')
       if (otherHead.length > 0) socket.write(otherHead)
       if (head.length > 0) other.write(head)
       other.pipe(socket).pipe(other)
