@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { createLimiter, tokenBucket } from 'sluice'
 import { describe, expect, it } from 'vitest'
 import { createNotes } from './notes.ts'
 import { openStore } from './open-store.ts'
@@ -20,6 +21,18 @@ describe('notes', () => {
       ['the store is away', 'login'],
     ])
     expect(lines[0]).toMatchObject(trouble)
+    await notes.close()
+  })
+
+  it('see from a decision of the store that it is back, if nobody tells', async () => {
+    const notes = createNotes('1', pino({ enabled: false }), undefined)
+    notes.degraded({ limiter: 'tiers', address: '127.0.0.1:6379', error: 'refused' })
+    const local = createLimiter(tokenBucket({ limit: 1, per: '1s' })).check('alice')
+    const decided = { route: '', tier: 'free', key: 'alice', cost: 1, shadowed: false, seconds: 0 }
+    notes.decided({ ...decided, decision: { ...local, source: 'local' } })
+    expect(notes.isDegraded()).toBe(true)
+    notes.decided({ ...decided, decision: { ...local, source: 'store' } })
+    expect(notes.isDegraded()).toBe(false)
     await notes.close()
   })
 })

@@ -41,6 +41,14 @@ export function createNotes(
   const decisions = decisionLog && openDecisionLog(decisionLog, logger)
   let isDegraded = false
 
+  function recovered(): void {
+    if (!isDegraded) return
+    isDegraded = false
+    metrics.degraded(false)
+    live.degraded(undefined)
+    logger.info('the store is back')
+  }
+
   return {
     metrics,
     topKeys,
@@ -50,6 +58,8 @@ export function createNotes(
       metrics.decided(decided)
       live.decided(decided)
       const { route, tier, key, decision, shadowed } = decided
+      // Limiters of a new configuration do not know that it was away.
+      if (isDegraded && decision.source === 'store') recovered()
       if (decision.allowed) return
       topKeys.count(key, 1, { route, tier, rule: decision.rule }, shadowed)
       refusals.note(decided)
@@ -61,13 +71,7 @@ export function createNotes(
       live.degraded(trouble.error)
       logger.warn(trouble, 'the store is away')
     },
-    recovered() {
-      if (!isDegraded) return
-      isDegraded = false
-      metrics.degraded(false)
-      live.degraded(undefined)
-      logger.info('the store is back')
-    },
+    recovered,
     isDegraded: () => isDegraded,
     async close() {
       live.close()
