@@ -98,6 +98,24 @@ describe('the gateway under attack', () => {
     expect([response.status, await response.json()]).toMatchObject([502, { status: 502 }])
   })
 
+  it('outlives an upstream that says twice what is about the connection', async () => {
+    const upstream = await serveUpstream(({ socket }) => {
+      const fields = 'Connection: close\r\nConnection: X-Own\r\nX-Own: 1\r\nX-Kept: 2\r\n'
+      socket.end(`HTTP/1.1 200 OK\r\n${fields}Content-Length: 2\r\n\r\nok`)
+    })
+    const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
+    const { status, headers } = await fetch(gatewayUrl)
+    expect([status, headers.get('x-own'), headers.get('x-kept')]).toEqual([200, null, '2'])
+  })
+
+  it('calls off what was asked for a client that has gone', async () => {
+    const upstream = await serveUpstream(() => {})
+    const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
+    await rawly(gatewayUrl, 'GET /never HTTP/1.1\r\nHost: x\r\n\r\n')
+    expect(upstream.asked).toHaveLength(1)
+    await expect.poll(() => upstream.asked[0].socket.destroyed).toBe(true)
+  })
+
   it('does not pass on a body whose transfer coding it does not undo', async () => {
     const upstream = await serveUpstream()
     const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
@@ -106,7 +124,9 @@ describe('the gateway under attack', () => {
         gatewayUrl,
         `POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: ${coding}\r\n\r\n3\r\nabc\r\n0\r\n\r\n`,
       )
-    expect(await post('gzip, chunked')).toMatch(/^HTTP\/1\.1 501 .*problem\+json/s)
+    const refused = await post('gzip, chunked')
+    expect(refused).toMatch(/^HTTP\/1\.1 501 .*problem\+json/s)
+    expect(refused).toMatch(/^connection: close\r$/im)
     expect(upstream.asked).toHaveLength(0)
     expect(await post('Chunked')).toMatch(/^HTTP\/1\.1 200 .*abc/s)
   })

@@ -420,6 +420,7 @@ describe('the API', () => {
       expect(await ask('GET', path)).toMatch(/^400 there is no query parameter/)
     }
     expect(await ask('GET', '/v1/keys?fliter=x')).toMatch(/filter, limiter, blocked, from, count/)
+    expect(await ask('GET', '/v1/keys?filter=a&filter=b')).toMatch(/^400 .*"filter" once/)
     expect(await (await fetch(`${apiUrl}/v1/keys`)).json()).toMatchObject({ keys: [{}] })
     expect((await fetch(`${apiUrl}/metrics?x=1`)).status).toBe(200)
   })

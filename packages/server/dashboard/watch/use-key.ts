@@ -50,7 +50,10 @@ export function useKey(key: string) {
   return { reading: reading?.state.key === key ? reading : undefined, problem, refresh }
 }
 
-/** pathOf is where a key is found in the API. */
+/** pathOf is where a key is found in the API. Throws for the two that browsers take for folders. */
 export function pathOf(key: string, what = ''): string {
+  if (key === '.' || key === '..') {
+    throw new Error('Browsers cannot ask for this key. Use curl --path-as-is.')
+  }
   return `/v1/keys/${encodeURIComponent(key)}${what}`
 }

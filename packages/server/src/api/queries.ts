@@ -16,16 +16,23 @@ export function refuseUnknownQueries(app: FastifyInstance): void {
     const known = Object.keys(operation.query ?? {})
     // After the check of who is asking.
     route.preHandler = (request, _reply, next) => {
-      const unknown = Object.keys(request.query as object).find((name) => !known.includes(name))
-      next(unknown === undefined ? undefined : refusal(unknown, known))
+      for (const [name, value] of Object.entries(request.query as object)) {
+        if (!known.includes(name)) return next(unknown(name, known))
+        if (typeof value !== 'string') return next(repeated(name))
+      }
+      next()
     }
   })
 }
 
-function refusal(unknown: string, known: readonly string[]): SluiceError {
+function unknown(name: string, known: readonly string[]): SluiceError {
   const those = known.length > 0 ? `There are: ${known.join(', ')}.` : 'It takes none.'
   return new SluiceError(
     'SLUICE_OPTION',
-    `there is no query parameter ${JSON.stringify(unknown)} here. ${those}`,
+    `there is no query parameter ${JSON.stringify(name)} here. ${those}`,
   )
+}
+
+function repeated(name: string): SluiceError {
+  return new SluiceError('SLUICE_OPTION', `give the query parameter ${JSON.stringify(name)} once.`)
 }

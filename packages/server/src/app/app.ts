@@ -17,7 +17,7 @@ import type { Figures } from '../metrics/metrics.ts'
 import { joinTop, type TopKey } from '../metrics/top-keys.ts'
 import type { Listen, Settings } from '../settings.ts'
 import { StartError } from '../start-error.ts'
-import { createDrain } from './drain.ts'
+import { createDrain, DRAIN_MS } from './drain.ts'
 import { addForwardAuth, refusedWith } from './forward-auth.ts'
 import { createNotes } from './notes.ts'
 import { openAssignments } from './open-assignments.ts'
@@ -219,7 +219,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     reload,
     async close() {
       isClosing = true
-      for (const drain of drains) await drain()
+      const endMs = performance.now() + DRAIN_MS
+      for (const drain of drains) await drain(endMs)
       for (const limiter of state.limits.all.values()) await limiter.close()
       closeAssignments()
       await notes.close()

@@ -11,7 +11,7 @@ it('waits no longer than it should, whatever is spoken on a connection', async (
   app.server.on('upgrade', (_request, socket) => {
     socket.write('open')
   })
-  const drain = createDrain(app, 100)
+  const drain = createDrain(app)
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
   const clients = ['Upgrade', 'keep-alive'].map((connection) => {
@@ -22,7 +22,7 @@ it('waits no longer than it should, whatever is spoken on a connection', async (
     return client
   })
   await once(clients[0], 'data')
-  await drain()
+  await drain(performance.now() + 100)
   await Promise.all(clients.map((client) => client.destroyed || once(client, 'close')))
   expect(app.server.listening).toBe(false)
 })

@@ -24,8 +24,9 @@ export function isOversized(body: Transform | null): boolean {
 
 /** hangUp is for when nobody reads on: a client that is told so must stop sending. */
 export function hangUp(request: FastifyRequest, reply: FastifyReply): void {
-  if (reply.raw.headersSent) reply.raw.destroy()
-  else reply.raw.once('finish', () => request.raw.destroy())
+  if (reply.raw.headersSent) return void reply.raw.destroy()
+  reply.header('connection', 'close')
+  reply.raw.once('finish', () => request.raw.destroy())
 }
 
 /** bodyProblem is what is wrong with a body by what its head says, if anything. */

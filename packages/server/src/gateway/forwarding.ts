@@ -52,8 +52,10 @@ export function clientHeaders(
   headers: IncomingHttpHeaders,
   ours: ReadonlySet<string>,
 ): IncomingHttpHeaders {
+  // A list where it came more than once, and undici made the fields.
+  const connection: string | string[] | undefined = headers.connection
   // What we say about limits holds here; what an upstream says may be more than we let through.
-  return without(headers, headers.connection, ours)
+  return without(headers, connection === undefined ? undefined : String(connection), ours)
 }
 
 /** limitFields are the names of what was written about limits. */

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
 import { Transform } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -31,14 +32,29 @@ export interface Proxy {
  * decoded. Whoever calls it has made sure that an upstream reads the path as we do.
  */
 export function createProxy({ connections, isProxy, onFailure }: ProxyOptions): Proxy {
-  const agent = new Agent({ connections, pipelining: 1, keepAliveTimeout: 10_000 })
+  /** By how long connecting may take: undici knows that of an agent, not of a request. */
+  const agents = new Map<number, Agent>()
+
+  function agentFor({ timeoutMs }: UpstreamSettings): Agent {
+    let agent = agents.get(timeoutMs)
+    if (!agent) {
+      const connect = { timeout: timeoutMs }
+      agent = new Agent({ connections, pipelining: 1, keepAliveTimeout: 10_000, connect })
+      agents.set(timeoutMs, agent)
+    }
+    return agent
+  }
 
   function pass(request: FastifyRequest, reply: FastifyReply, upstream: UpstreamSettings) {
     const { raw } = request
     const body = request.body instanceof Transform ? request.body : null
     body?.once('error', () => hangUp(request, reply))
-    // An upstream that waits for the rest of a body must not wait for a client that has gone.
-    if (body) reply.raw.once('close', () => body.destroy())
+    // A client that has gone sends nothing more, and waits for nothing.
+    const client = new EventEmitter()
+    reply.raw.once('close', () => {
+      body?.destroy()
+      client.emit('abort')
+    })
     const ours = moveFields(reply)
     const headers = { ...withType(raw), host: hostOf(upstream) }
     const asked: Dispatcher.RequestOptions = {
@@ -49,15 +65,23 @@ export function createProxy({ connections, isProxy, onFailure }: ProxyOptions): 
       body,
       headersTimeout: upstream.timeoutMs,
       bodyTimeout: upstream.timeoutMs,
+      signal: client,
     }
-    agent.request(asked, (error, response) => {
+    agentFor(upstream).request(asked, (error, response) => {
       if (error) return fail(error)
       // What is no status, or one that nobody waits for.
       if (response.statusCode < 200 || response.statusCode > 599) {
         response.body.on('error', () => {}).destroy()
         return fail(new Error(`it answered with ${response.statusCode}`))
       }
-      give(request, reply, response, ours)
+      try {
+        give(request, reply, response, ours)
+      } catch (error) {
+        // Nobody above would catch it, and the process would end.
+        response.body.on('error', () => {}).destroy()
+        onFailure(upstream, error as Error)
+        reply.raw.destroy()
+      }
     })
     return reply
 
@@ -70,7 +94,12 @@ export function createProxy({ connections, isProxy, onFailure }: ProxyOptions): 
     }
   }
 
-  return { pass, close: () => agent.destroy() }
+  return {
+    pass,
+    async close() {
+      await Promise.all([...agents.values()].map((agent) => agent.destroy()))
+    },
+  }
 }
 
 function give(
