@@ -457,9 +457,14 @@ describe('the dashboard', () => {
 describe('the stream', () => {
   it('is for one key or none', async () => {
     const { apiUrl } = await start(settingsOf({}))
-    for (const query of ['?key=', '?key=a&key=b', `?key=${'x'.repeat(1_025)}`]) {
+    const refused = [
+      ['?key=', 'SLUICE_KEY'],
+      ['?key=a&key=b', 'SLUICE_OPTION'],
+      [`?key=${'x'.repeat(1_025)}`, 'SLUICE_KEY'],
+    ]
+    for (const [query, code] of refused) {
       const response = await fetch(`${apiUrl}/v1/live${query}`)
-      expect([query, await response.json()]).toMatchObject([query, { code: 'SLUICE_KEY' }])
+      expect([query, response.status, await response.json()]).toMatchObject([query, 400, { code }])
     }
     const headers = { 'sec-fetch-site': 'cross-site' }
     expect((await fetch(`${apiUrl}/v1/live`, { headers })).status).toBe(403)

@@ -1,3 +1,4 @@
+// Longer than our files are meant to be: all that happens to a row, in the order of a decision.
 import type { Rule } from '../rule.ts'
 import { type Blocks, createBlocks } from './blocks.ts'
 import { createFloors, type Floors } from './floors.ts'
