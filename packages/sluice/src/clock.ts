@@ -23,10 +23,10 @@ interface NodeProcess {
 function readerOf(process: NodeProcess | undefined): () => number {
   if (!process?.versions?.node) return () => ORIGIN_US + Math.floor(now() * 1_000)
   const { hrtime } = process
-  const zeroUs = zeroOf(hrtime)
+  const zeroUs = ORIGIN_US - zeroOf(hrtime)
   return () => {
     const time = hrtime()
-    return ORIGIN_US + Math.floor(time[0] * 1_000_000 - zeroUs + time[1] / 1_000)
+    return Math.floor(time[0] * 1_000_000 + time[1] / 1_000 + zeroUs)
   }
 }
 

@@ -2,7 +2,7 @@ import { createAsyncLimiter } from './async-limiter.ts'
 import { type Decision, decisionOf } from './decision.ts'
 import { CENTURY_MS, durationUs } from './duration.ts'
 import { SluiceError } from './errors.ts'
-import { checkKey } from './key.ts'
+import { checkKey, isKey } from './key.ts'
 import {
   checkedCapacity,
   checkFailure,
@@ -22,7 +22,13 @@ import { checkFunction, checkOptions } from './options.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
 import { checkName, type Rule } from './rule.ts'
 import type { RuleSet } from './stores/store.ts'
-import type { AsyncLimiter, AsyncLimiterOptions, Limiter, LimiterOptions } from './verbs.ts'
+import type {
+  AsyncLimiter,
+  AsyncLimiterOptions,
+  CallOptions,
+  Limiter,
+  LimiterOptions,
+} from './verbs.ts'
 import { createWaitQueue } from './wait-queue.ts'
 
 /**
@@ -73,7 +79,11 @@ function createSyncLimiter(
   const table = store.open(name, lists, policy !== undefined)
   const gate = createGate(name, policy ?? lists[0], table.use)
   const { begin, beginDecision, checkOpen, setOf } = gate
-  const line = createWaitQueue(store.clock, table.nowUs)
+  const { nowUs } = table
+  const line = createWaitQueue(store.clock, nowUs)
+  /** The rules of every plain `allow`, as long as it is open and nothing else is to be done. */
+  let quick = policy || onDecision ? undefined : setOf('', undefined)
+  if (quick?.delays) quick = undefined
 
   function decide(set: RuleSet, key: string, cost: number, nowUs: number, spend: boolean) {
     table.decide(set, key, cost, nowUs, spend)
@@ -92,8 +102,16 @@ function createSyncLimiter(
     return rules.length > 0 ? table.use(rules) : setOf(key, { tier: policy.shownTier })
   }
 
+  function allowAny(key: string, cost: number, options: CallOptions | undefined): boolean {
+    const set = beginDecision(key, cost, options)
+    if (set.delays) throw delays()
+    if (onDecision === undefined) return table.allow(set, key, cost, nowUs())
+    return report(decide(set, key, cost, nowUs(), true), key, cost).allowed
+  }
+
   function close(): void {
     if (!gate.close()) return
+    quick = undefined
     line.close(new SluiceError('SLUICE_CLOSED', `the limiter "${name}" was closed.`))
   }
 
@@ -101,27 +119,28 @@ function createSyncLimiter(
     name,
 
     allow(key, cost = 1, options) {
-      const set = beginDecision(key, cost, options)
-      if (set.delays) throw delays()
-      if (onDecision === undefined) return table.allow(set, key, cost, table.nowUs())
-      return report(decide(set, key, cost, table.nowUs(), true), key, cost).allowed
+      // What nearly every call is, in few steps, so that all of it is inlined.
+      if (quick !== undefined && cost === 1 && options === undefined && isKey(key)) {
+        return table.allow(quick, key, 1, nowUs())
+      }
+      return allowAny(key, cost, options)
     },
 
     check(key, cost = 1, options) {
       const set = beginDecision(key, cost, options)
-      return report(decide(set, key, cost, table.nowUs(), true), key, cost)
+      return report(decide(set, key, cost, nowUs(), true), key, cost)
     },
 
     peek(key, cost = 1, options) {
       const set = beginDecision(key, cost, options)
-      return decide(set, key, cost, table.nowUs(), false)
+      return decide(set, key, cost, nowUs(), false)
     },
 
     checkMany(requests) {
       checkOpen()
       const checked = checkRequests(requests, beginDecision)
-      const nowUs = table.nowUs()
-      const decisions = checked.map(({ set, key, cost }) => decide(set, key, cost, nowUs, true))
+      const atUs = nowUs()
+      const decisions = checked.map(({ set, key, cost }) => decide(set, key, cost, atUs, true))
       decisions.forEach((decision, i) => void report(decision, checked[i].key, checked[i].cost))
       return decisions
     },
@@ -131,7 +150,7 @@ function createSyncLimiter(
       beginDecision(key, cost, call)
       // The rules may change while it waits, so they are looked up every time.
       const look = (spend: boolean) =>
-        decide(checkedCapacity(setOf(key, call), cost), key, cost, table.nowUs(), spend)
+        decide(checkedCapacity(setOf(key, call), cost), key, cost, nowUs(), spend)
       const decision = await line.join(key, {
         cost,
         ...limits,
@@ -146,19 +165,19 @@ function createSyncLimiter(
     },
 
     charge(key, cost, options) {
-      table.charge(begin(key, cost, options), key, cost, table.nowUs())
+      table.charge(begin(key, cost, options), key, cost, nowUs())
     },
 
     refund(key, cost, options) {
-      table.refund(begin(key, cost, options), key, cost, table.nowUs())
+      table.refund(begin(key, cost, options), key, cost, nowUs())
       line.wake(key)
     },
 
     block(key, duration) {
       checkOpen()
       checkKey(key)
-      const nowUs = table.nowUs()
-      table.block(key, nowUs + durationUs('block: duration', duration, 0.001, CENTURY_MS), nowUs)
+      const atUs = nowUs()
+      table.block(key, atUs + durationUs('block: duration', duration, 0.001, CENTURY_MS), atUs)
     },
 
     unblock(key) {
@@ -171,7 +190,7 @@ function createSyncLimiter(
     reset(key) {
       checkOpen()
       checkKey(key)
-      table.reset(key, table.nowUs())
+      table.reset(key, nowUs())
       line.wake(key)
     },
 
@@ -183,14 +202,14 @@ function createSyncLimiter(
 
     *entries() {
       checkOpen()
-      for (const key of table.keys(table.nowUs())) {
-        yield { key, decision: decide(listedSet(key), key, 1, table.nowUs(), false) }
+      for (const key of table.keys(nowUs())) {
+        yield { key, decision: decide(listedSet(key), key, 1, nowUs(), false) }
       }
     },
 
     size() {
       checkOpen()
-      return table.size(table.nowUs())
+      return table.size(nowUs())
     },
 
     stats: () => table.stats(),

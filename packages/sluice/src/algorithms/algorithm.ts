@@ -155,7 +155,8 @@ export function defineAlgorithm(
   })
 }
 
-function takeBy({ waitUs, spend }: Pick<Algorithm, 'waitUs' | 'spend'>): Algorithm['take'] {
+/** takeBy makes `take` of its two steps. */
+export function takeBy({ waitUs, spend }: Pick<Algorithm, 'waitUs' | 'spend'>): Algorithm['take'] {
   return (cells, at, rule, cost, nowUs) => {
     const wait = waitUs(cells, at, rule, cost, nowUs)
     if (wait === 0 && cost > 0) spend(cells, at, rule, cost, nowUs)

@@ -1,6 +1,6 @@
 import { CENTURY_US } from '../duration.ts'
 import type { Rule } from '../rule.ts'
-import type { Algorithm } from './algorithm.ts'
+import { type Algorithm, takeBy } from './algorithm.ts'
 
 type FreshTime = Omit<Algorithm, 'name' | 'lua' | 'delays' | 'grows' | 'delayUs' | 'begin' | 'grow'>
 
@@ -27,17 +27,14 @@ export const freshTime: FreshTime = {
   },
 
   take(cells, at, rule, cost, nowUs) {
-    if (rule.gapParts === 1) {
-      const freshUs = cells[at]
-      const sum = (freshUs > nowUs ? freshUs : nowUs) + cost * rule.gapUs
-      const wait = sum - nowUs - rule.fullUs
-      if (wait > 0) return wait
-      if (cost > 0) cells[at] = sum
-      return 0
-    }
-    const wait = freshTime.waitUs(cells, at, rule, cost, nowUs)
-    if (wait === 0 && cost > 0) freshTime.spend(cells, at, rule, cost, nowUs)
-    return wait
+    // Short, so that it is inlined: this is the hot path.
+    if (rule.gapParts !== 1) return takeParts(cells, at, rule, cost, nowUs)
+    const freshUs = cells[at]
+    const sum = (freshUs > nowUs ? freshUs : nowUs) + cost * rule.gapUs
+    const wait = sum - nowUs - rule.fullUs
+    if (wait > 0) return wait
+    if (cost > 0) cells[at] = sum
+    return 0
   },
 
   spend(cells, at, rule, cost, nowUs) {
@@ -116,6 +113,8 @@ export const freshTime: FreshTime = {
     if (earlier) cells[at] = other[otherAt]
   },
 }
+
+const takeParts = takeBy(freshTime)
 
 /** lineEndUs is when `units` more would be paid off, in microseconds from now; never too late. */
 export function lineEndUs(rule: Rule, resetUs: number, units: number): number {

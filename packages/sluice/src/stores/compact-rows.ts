@@ -20,6 +20,8 @@ interface Shard {
   slots: number
   /** Slots that hold a row. */
   taken: number
+  /** Goes round the slots, to evict. */
+  hand: number
 }
 
 /**
@@ -42,6 +44,7 @@ interface Shard {
  */
 export function createCompactRows(maxRows: number, care: RowCare): Rows {
   const print = createFingerprint(newSecret())
+  const { hash } = print
   const shards: Shard[] = Array.from({ length: shardsFor(maxRows) }, newShard)
   const shardMask = shards.length - 1
   /** Cells per row, and per slot. */
@@ -49,11 +52,8 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   let width = 1
   /** Tags above 15 do not fit into four bits: from then on every slot has a cell for its tag. */
   let wide = false
-  /** The shard and slot at the cursor; after a `find` that failed, the empty one that ended it. */
-  let shard = shards[0]
-  let slot = 0
-  /** Whether the cursor is on the row of the key whose fingerprint was read last. */
-  let isThere = false
+  /** The key of the row at the cursor, if it was found twice in a row. */
+  let again = ''
 
   /** Uses the top 16 bits; a shard has at most 65,536 slots. */
   const homeOf = (low: number, count: number) => Math.imul(low >>> 16, count) >>> 16
@@ -61,7 +61,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   const isEmpty = ({ words }: Shard, at: number) => words[2 * at * width + 1] === 0
 
   function allot(shard: Shard, count: number): void {
-    isThere = false
+    again = ''
     const buffer = new ArrayBuffer(8 * width * count)
     shard.words = new Int32Array(buffer)
     shard.cells = new Float64Array(buffer)
@@ -80,41 +80,47 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     return wide ? cells[at * width + 1 + stride] : words[2 * at * width + 1] & 15
   }
 
-  function point(at: number): void {
-    slot = at
+  function point(shard: Shard, at: number): void {
+    again = ''
     rows.cells = shard.cells
     rows.base = at * width + 1
     rows.tag = tagAt(shard, at)
   }
 
+  /** The slot at the cursor. */
+  const slotAt = () => (rows.base - 1) / width
+
   function retag(tag: number): void {
     if (tag > 15 && !wide) widen()
-    const { words, cells } = shard
-    const second = 2 * slot * width + 1
+    const { words, cells } = shards[rows.shard]
+    const second = 2 * rows.base - 1
     words[second] = (words[second] & ~15) | (wide ? 1 : tag)
     if (wide) cells[rows.base + stride] = tag
     rows.tag = tag
   }
 
-  /** Moves the cursor to the row of a fingerprint, or to the empty slot that ends the search. */
-  function locate(low: number, high: number): boolean {
+  /** Moves the cursor to the row of the fingerprint that was read; false when it has none. */
+  function locate(): boolean {
+    const { low } = print
+    const high = print.high & ~15
+    const cursor = rows
+    const each = width
     const number = (high >>> 4) & shardMask
-    const found = shards[number]
-    const { words, slots } = found
-    shard = found
-    rows.shard = number
+    const shard = shards[number]
+    const { words, slots } = shard
+    cursor.shard = number
     let at = homeOf(low, slots)
-    for (;;) {
-      const second = words[2 * at * width + 1]
-      if (second === 0) break
-      if (words[2 * at * width] === low && (second & ~15) === high) {
-        point(at)
-        return true
-      }
+    let second = words[2 * at * each + 1]
+    while (words[2 * at * each] !== low || (second & ~15) !== high) {
+      if (second === 0) return false
       at = after(at, slots)
+      second = words[2 * at * each + 1]
     }
-    slot = at
-    return false
+    // What point() does, in line: this is the hot path.
+    cursor.cells = shard.cells
+    cursor.base = at * each + 1
+    cursor.tag = wide ? tagAt(shard, at) : second & 15
+    return true
   }
 
   function freshAtUs(shard: Shard, at: number): number {
@@ -122,12 +128,12 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   }
 
   /** A slot for the newcomer that was just looked for, in its shard, on its way from home. */
-  function takeSlot(nowUs: number): number {
-    if (rows.size >= maxRows && evict(nowUs)) return slot
+  function takeSlot(shard: Shard, nowUs: number): number {
+    if (rows.size >= maxRows) evict(nowUs)
     if (4 * (shard.taken + 1) > 3 * shard.slots) {
-      const fresh = shard.slots > KEPT_SLOTS ? freshOnTheWay(nowUs) : -1
+      const fresh = shard.slots > KEPT_SLOTS ? freshOnTheWay(shard, nowUs) : -1
       if (fresh >= 0) return fresh
-      grow(nowUs)
+      grow(shard, nowUs)
     }
     shard.taken += 1
     rows.size += 1
@@ -135,7 +141,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   }
 
   /** The slot of a fresh row between the newcomer's home and the next empty slot, or −1. */
-  function freshOnTheWay(nowUs: number): number {
+  function freshOnTheWay(shard: Shard, nowUs: number): number {
     const { slots } = shard
     for (let at = homeOf(print.low, slots); !isEmpty(shard, at); at = after(at, slots)) {
       if (freshAtUs(shard, at) > nowUs) continue
@@ -151,37 +157,29 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     return at
   }
 
-  /**
-   * Evicts the row nearest to fresh among the next ones from the newcomer's home. True when the
-   * newcomer can have its slot, which is then `slot`; else that was given back.
-   */
-  function evict(nowUs: number): boolean {
+  /** Evicts the row nearest to fresh among the next ones, going round the newcomer's shard. */
+  function evict(nowUs: number): void {
     let number = rows.shard
     while (shards[number].taken === 0) number = (number + 1) & shardMask
     const from = shards[number]
     const { cells, slots, taken } = from
-    let at = homeOf(print.low, slots)
-    let nearest = at
+    let { hand } = from
+    let nearest = 0
     let nearestUs = Number.POSITIVE_INFINITY
-    let onTheWay = from === shard
-    let isOnTheWay = false
-    const most = Math.min(LOOKED_AT, taken)
-    for (let looked = 0; looked < most; at = after(at, slots)) {
-      if (at === slot) onTheWay = false
-      if (isEmpty(from, at)) continue
-      looked += 1
-      const freshUs = freshAtUs(from, at)
+    for (let left = taken < LOOKED_AT ? taken : LOOKED_AT; left > 0; ) {
+      hand = hand + 1 < slots ? hand + 1 : 0
+      if (isEmpty(from, hand)) continue
+      left -= 1
+      const freshUs = freshAtUs(from, hand)
       if (freshUs >= nearestUs) continue
-      nearest = at
+      nearest = hand
       nearestUs = freshUs
-      isOnTheWay = onTheWay
     }
+    from.hand = hand
     const base = nearest * width + 1
     if (nearestUs > nowUs) care.evicted(cells, base, tagAt(from, nearest), number, nowUs)
     care.dropped(cells, base)
-    if (!isOnTheWay) giveBack(from, nearest)
-    slot = nearest
-    return isOnTheWay
+    giveBack(from, nearest)
   }
 
   /** Copies a slot of one shard's arrays into one of another's; in loops, since it is small. */
@@ -194,6 +192,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
 
   /** Empties a slot, and moves up the rows behind it that would be cut off from their home. */
   function giveBack(shard: Shard, at: number): void {
+    again = ''
     const { words, cells, slots } = shard
     let hole = at
     for (let next = after(at, slots); !isEmpty(shard, next); next = after(next, slots)) {
@@ -208,8 +207,8 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     rows.size -= 1
   }
 
-  /** Copies the newcomer's shard's rows in use into arrays that they fill by half. */
-  function grow(nowUs: number): void {
+  /** Copies a shard's rows in use into arrays that they fill by half. */
+  function grow(shard: Shard, nowUs: number): void {
     const { words, cells, slots, taken } = shard
     const keepsAll = slots <= KEPT_SLOTS
     const inUse: number[] = []
@@ -251,8 +250,9 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
 
   let columns: readonly Column[] = []
   function widen(): void {
+    const at = slotAt()
     reshape(columns, columns, true)
-    point(slot)
+    point(shards[rows.shard], at)
   }
 
   // Plain fields only: an accessor would turn the object into a slow one.
@@ -268,32 +268,34 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     holdsKeys: false,
 
     find(key) {
-      if (print.read(key) && isThere) return true
-      isThere = locate(print.low, print.high & ~15)
-      return isThere
+      // The cursor is on it, as when a hot key comes again.
+      if (key === again) return true
+      const { base } = rows
+      again = ''
+      hash(key)
+      if (!locate()) return false
+      // Not every key is remembered: to write down a new string costs as much as to hash it.
+      if (rows.base === base) again = key
+      return true
     },
     insert(_key, start, tag, nowUs) {
-      const at = takeSlot(nowUs)
+      const shard = shards[rows.shard]
+      const at = takeSlot(shard, nowUs)
       const { words, cells } = shard
       words[2 * at * width] = print.low
       words[2 * at * width + 1] = (print.high & ~15) | 1
-      point(at)
+      point(shard, at)
       for (let i = 0; i < stride; i += 1) cells[rows.base + i] = start[i]
       retag(tag)
     },
     retag,
-    remove() {
-      isThere = false
-      giveBack(shard, slot)
-    },
+    remove: () => giveBack(shards[rows.shard], slotAt()),
     each(visit) {
-      isThere = false
-      shards.forEach((each, number) => {
-        shard = each
+      shards.forEach((shard, number) => {
         rows.shard = number
-        for (let at = 0; at < each.slots; at += 1) {
-          if (isEmpty(each, at)) continue
-          point(at)
+        for (let at = 0; at < shard.slots; at += 1) {
+          if (isEmpty(shard, at)) continue
+          point(shard, at)
           visit()
         }
       })
@@ -305,17 +307,19 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     },
 
     idOf(key) {
-      isThere = print.read(key) && isThere
+      hash(key)
       return idOf(print.low, print.high & ~15)
     },
     id() {
-      const first = 2 * slot * width
-      return idOf(shard.words[first], shard.words[first + 1] & ~15)
+      const { words } = shards[rows.shard]
+      return idOf(words[2 * rows.base - 2], words[2 * rows.base - 1] & ~15)
     },
     hasId(id) {
-      isThere = false
+      again = ''
       const [low, high] = id.split(' ').map(Number)
-      return locate(low, high)
+      print.low = low
+      print.high = high
+      return locate()
     },
   }
   clear()
@@ -323,7 +327,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
 }
 
 function newShard(): Shard {
-  return { words: new Int32Array(0), cells: new Float64Array(0), slots: 0, taken: 0 }
+  return { words: new Int32Array(0), cells: new Float64Array(0), slots: 0, taken: 0, hand: 0 }
 }
 
 function idOf(low: number, high: number): string {

@@ -4,11 +4,12 @@
  * meet in one place.
  */
 export interface Fingerprint {
-  /** The first and the other 32 bits, after `read`. */
+  /** The first and the other 32 bits, after `read` or `hash`. */
   low: number
   high: number
-  /** Tells whether it is the key that was read before, too. */
-  read(key: string): boolean
+  read(key: string): void
+  /** The same for callers who know that it is not the key that was read before. */
+  hash(key: string): void
 }
 
 /** newSecret draws the secret of a fingerprint. */
@@ -24,16 +25,13 @@ export function createFingerprint([secret0, secret1]: Int32Array): Fingerprint {
   /** The key that was read last, if it was read twice in a row. */
   let again = ''
   // A small function of its own, so that it is inlined.
-  function read(key: string): boolean {
+  function read(key: string): void {
     // The same key again, as hot ones come: comparing is cheaper than hashing.
-    if (key === again) return true
+    if (key === again) return
     const { low, high } = print
     hash(key)
     // Not every key is remembered: to write down a new string costs as much as to hash it.
-    again = ''
-    if (low !== print.low || high !== print.high) return false
-    again = key
-    return true
+    again = low === print.low && high === print.high ? key : ''
   }
 
   function hash(key: string): void {
@@ -41,14 +39,10 @@ export function createFingerprint([secret0, secret1]: Int32Array): Fingerprint {
     let v1 = secret1
     let v2 = secret0 ^ 0x6c796765
     let v3 = secret1 ^ 0x74656462
-    const length = key.length
-    // After the pairs a word with the odd unit, if there is one, and the length; then three of 0.
+    const { length } = key
     const last = length & ~1
-    for (let i = 0; i < last + 8; i += 2) {
-      let word = 0
-      if (i < last) word = key.charCodeAt(i) | (key.charCodeAt(i + 1) << 16)
-      else if (i === last) word = (last < length ? key.charCodeAt(i) : 0) | (length << 16)
-      else if (i === last + 2) v2 ^= 0xee
+    for (let i = 0; i < last; i += 2) {
+      const word = key.charCodeAt(i) | (key.charCodeAt(i + 1) << 16)
       v3 ^= word
       v0 = (v0 + v1) | 0
       v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
@@ -62,10 +56,28 @@ export function createFingerprint([secret0, secret1]: Int32Array): Fingerprint {
       v2 = (v2 << 16) | (v2 >>> 16)
       v0 ^= word
     }
+    // A word with the odd unit, if there is one, and the length; then three of 0.
+    let word = (last < length ? key.charCodeAt(last) : 0) | (length << 16)
+    for (let left = 4; left > 0; left -= 1) {
+      v3 ^= word
+      v0 = (v0 + v1) | 0
+      v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
+      v0 = (v0 << 16) | (v0 >>> 16)
+      v2 = (v2 + v3) | 0
+      v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2
+      v0 = (v0 + v3) | 0
+      v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
+      v2 = (v2 + v1) | 0
+      v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
+      v2 = (v2 << 16) | (v2 >>> 16)
+      v0 ^= word
+      if (left === 4) v2 ^= 0xee
+      word = 0
+    }
     print.low = v1 ^ v3
     print.high = v0 ^ v2
   }
 
-  const print: Fingerprint = { low: 0, high: 0, read }
+  const print: Fingerprint = { low: 0, high: 0, read, hash }
   return print
 }

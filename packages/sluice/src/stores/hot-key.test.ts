@@ -56,6 +56,18 @@ describe.each(stores)('a key that comes again and again on $name', ({ make }) =>
     expect(left()).toBe(1)
   })
 
+  it('gets other figures where its row is, wherever a stranger was looked for', () => {
+    const { policy, limiter, left } = hot(1_000_000)
+    for (let i = 0; i < 30; i += 1) {
+      limiter.allow('hot', 0)
+      limiter.allow('hot', 0)
+      limiter.peek(`stranger ${i}`)
+      policy.setOverride('hot', tokenBucket({ limit: 10 + i, per: '1m' }))
+      limiter.allow('hot', 0)
+      expect(left()).toBe(7 + i)
+    }
+  })
+
   it('is not forgiven when others push it out', () => {
     const { limiter } = hot(4)
     for (let i = 0; i < 40; i += 1) limiter.charge(`key ${i}`, 5)

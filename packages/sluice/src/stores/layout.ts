@@ -21,6 +21,9 @@ export interface LaidRules extends RuleSet {
   readonly at: Int32Array
   /** The one rule, where there is just one and its state is no list: the fast path. */
   readonly only: Rule | undefined
+  /** With `only`: the same as `at[0]` and `tag`; else a tag that no row has. */
+  onlyAt: number
+  onlyTag: number
   /** Whether no rule keeps state. */
   readonly stateless: boolean
   /** The tag of a row that was only ever used with these rules. */
@@ -136,6 +139,7 @@ export function createLayout(
       set.columns[i] = columnOf(rule)
       set.at[i] = layout.columns[set.columns[i]]?.at ?? 0
     })
+    set.onlyAt = set.at[0]
   }
 
   function tagOf(rules: ReadonlyMap<number, Rule>): number {
@@ -169,10 +173,13 @@ export function createLayout(
         at: new Int32Array(rules.length),
         only: rules.length === 1 && !rules[0].algorithm.grows ? rules[0] : undefined,
         stateless: rules.every((rule) => rule.algorithm.cells(rule) === 0),
+        onlyAt: 0,
+        onlyTag: -1,
         tag: 0,
       }
       place(set)
       set.tag = layout.tagAfter(0, set)
+      if (set.only) set.onlyTag = set.tag
       sets.set(text, set)
       return set
     },

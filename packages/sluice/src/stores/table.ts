@@ -191,20 +191,25 @@ export function createTable(
     return true
   }
 
+  /** `allow` where some keys are blocked. */
+  function allowBlocked(set: LaidRules, key: string, cost: number, nowUs: number): boolean {
+    const isBlocked = blockedUs(key, nowUs) > 0
+    const known = find(set, key, nowUs)
+    return !isBlocked && allowAny(set, key, cost, nowUs, known)
+  }
+
   return {
     nowUs,
     use,
 
     allow(set, key, cost, nowUs) {
-      if (blocks.size > 0 && blockedUs(key, nowUs) > 0) {
-        find(set, key, nowUs)
-        return false
-      }
-      const known = rows.find(key)
-      const { only } = set
-      // Short, so that it is inlined: this is the hot path.
-      if (known && only !== undefined && rows.tag === set.tag) {
-        return only.algorithm.take(rows.cells, rows.base + set.at[0], only, cost, nowUs) === 0
+      if (blocks.size > 0) return allowBlocked(set, key, cost, nowUs)
+      // Short, so that all of it is inlined: this is the hot path.
+      const row = rows
+      const known = row.find(key)
+      if (known && row.tag === set.onlyTag) {
+        const rule = set.only!
+        return rule.algorithm.take(row.cells, row.base + set.onlyAt, rule, cost, nowUs) === 0
       }
       return allowAny(set, key, cost, nowUs, known)
     },
