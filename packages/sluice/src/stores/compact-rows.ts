@@ -1,14 +1,12 @@
 // Longer than our files are meant to be: a hash table is understood best in one piece.
 import { createFingerprint, newSecret } from './fingerprint.ts'
 import { type Column, strideOf } from './layout.ts'
+import { after, isCutOff, shardsFor } from './probing.ts'
 import { moveCells, type RowCare, type Rows } from './rows.ts'
 
-/** Rows that a shard is meant for when all are taken: small enough to be copied unnoticed. */
-const SHARD_ROWS = 16_384
-const MOST_SHARDS = 65_536
-
-/** Rows looked at for the one nearest to fresh. */
-const LOOKED_AT = 4
+/** Rows looked at most for one to evict, and evictions after which a shard's bar is found anew. */
+const LOOKED_AT = 16
+const BAR_LASTS = 1_024
 
 /** A shard of up to so many slots keeps rows that have become fresh: they may well come back. */
 const KEPT_SLOTS = 256
@@ -20,8 +18,9 @@ interface Shard {
   slots: number
   /** Slots that hold a row. */
   taken: number
-  /** Goes round the slots, to evict. */
-  hand: number
+  /** How many rows were evicted, and by when the next one has to be fresh to go at once. */
+  evicted: number
+  barUs: number
 }
 
 /**
@@ -36,11 +35,12 @@ interface Shard {
  *
  * The high word tells a key's shard, the low word its home slot. Its row is in one of the slots
  * that follow from there without a gap (linear probing). A tag is at least 1, so the second word
- * of a slot is 0 only when it is empty. At most three quarters of a shard are taken.
+ * of a slot is 0 only when it is empty. At most three quarters of a shard are taken. One slot in
+ * four is a home, so that a newcomer nearly always meets rows on its way.
  *
  * A row that is fresh counts as absent: rather than grow the shard a newcomer takes its slot, and
- * growing leaves it behind. Once `maxRows` are taken, a newcomer takes the place of the row nearest
- * to fresh.
+ * growing leaves it behind. Once `maxRows` are taken, a newcomer takes the place of a row that is
+ * near to fresh.
  */
 export function createCompactRows(maxRows: number, care: RowCare): Rows {
   const print = createFingerprint(newSecret())
@@ -55,9 +55,8 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   /** The key of the row at the cursor, if it was found twice in a row. */
   let again = ''
 
-  /** Uses the top 16 bits; a shard has at most 65,536 slots. */
-  const homeOf = (low: number, count: number) => Math.imul(low >>> 16, count) >>> 16
-  const after = (at: number, count: number) => (at + 1 === count ? 0 : at + 1)
+  /** One slot in four is a home. Uses the top 16 bits; a shard has at most 65,536 homes. */
+  const homeOf = (low: number, slots: number) => (Math.imul(low >>> 16, slots >> 2) >>> 16) << 2
   const isEmpty = ({ words }: Shard, at: number) => words[2 * at * width + 1] === 0
 
   function allot(shard: Shard, count: number): void {
@@ -70,7 +69,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
 
   function clear(): void {
     for (const shard of shards) {
-      allot(shard, 1)
+      allot(shard, 4)
       shard.taken = 0
     }
     rows.size = 0
@@ -129,7 +128,10 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
 
   /** A slot for the newcomer that was just looked for, in its shard, on its way from home. */
   function takeSlot(shard: Shard, nowUs: number): number {
-    if (rows.size >= maxRows) evict(nowUs)
+    if (rows.size >= maxRows) {
+      const given = evict(shard, nowUs)
+      if (given >= 0) return given
+    }
     if (4 * (shard.taken + 1) > 3 * shard.slots) {
       const fresh = shard.slots > KEPT_SLOTS ? freshOnTheWay(shard, nowUs) : -1
       if (fresh >= 0) return fresh
@@ -157,29 +159,44 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     return at
   }
 
-  /** Evicts the row nearest to fresh among the next ones, going round the newcomer's shard. */
-  function evict(nowUs: number): void {
+  /**
+   * Evicts the first row from the newcomer's home on that is fresh by the shard's bar. If none of
+   * some is, the nearest of them goes, and becomes the bar: so those that go are about as near to
+   * fresh as the nearest of many, though one or two are looked at. Gives the slot if the newcomer
+   * can have it, else −1.
+   */
+  function evict(shard: Shard, nowUs: number): number {
     let number = rows.shard
     while (shards[number].taken === 0) number = (number + 1) & shardMask
     const from = shards[number]
     const { cells, slots, taken } = from
-    let { hand } = from
-    let nearest = 0
+    from.evicted += 1
+    const barUs = from.evicted % BAR_LASTS === 0 ? 0 : from.barUs
+    let onTheWay = from === shard
+    let nearest = -1
     let nearestUs = Number.POSITIVE_INFINITY
-    for (let left = taken < LOOKED_AT ? taken : LOOKED_AT; left > 0; ) {
-      hand = hand + 1 < slots ? hand + 1 : 0
-      if (isEmpty(from, hand)) continue
+    let isOnTheWay = false
+    let at = homeOf(print.low, slots)
+    let left = taken < LOOKED_AT ? taken : LOOKED_AT
+    for (; left > 0 && nearestUs > barUs; at = after(at, slots)) {
+      if (isEmpty(from, at)) {
+        onTheWay = false
+        continue
+      }
       left -= 1
-      const freshUs = freshAtUs(from, hand)
+      const freshUs = freshAtUs(from, at)
       if (freshUs >= nearestUs) continue
-      nearest = hand
+      nearest = at
       nearestUs = freshUs
+      isOnTheWay = onTheWay
     }
-    from.hand = hand
+    from.barUs = nearestUs > barUs ? nearestUs : barUs
     const base = nearest * width + 1
     if (nearestUs > nowUs) care.evicted(cells, base, tagAt(from, nearest), number, nowUs)
     care.dropped(cells, base)
+    if (isOnTheWay) return nearest
     giveBack(from, nearest)
+    return -1
   }
 
   /** Copies a slot of one shard's arrays into one of another's; in loops, since it is small. */
@@ -197,8 +214,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     let hole = at
     for (let next = after(at, slots); !isEmpty(shard, next); next = after(next, slots)) {
       const home = homeOf(words[2 * next * width], slots)
-      const isBehindHole = hole < next ? home > hole && home <= next : home > hole || home <= next
-      if (isBehindHole) continue
+      if (!isCutOff(home, hole, next)) continue
       copySlot(shard, next, shard, hole)
       hole = next
     }
@@ -219,7 +235,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     }
     rows.size -= taken - inUse.length
     shard.taken = inUse.length
-    allot(shard, Math.max(8, 2 * (inUse.length + 1)))
+    allot(shard, Math.max(8, (2 * (inUse.length + 1) + 3) & ~3))
     for (const at of inUse) {
       const home = homeOf(words[2 * at * width], shard.slots)
       copySlot({ words, cells }, at, shard, emptyFrom(shard, home))
@@ -327,15 +343,16 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
 }
 
 function newShard(): Shard {
-  return { words: new Int32Array(0), cells: new Float64Array(0), slots: 0, taken: 0, hand: 0 }
+  return {
+    words: new Int32Array(0),
+    cells: new Float64Array(0),
+    slots: 0,
+    taken: 0,
+    evicted: 0,
+    barUs: 0,
+  }
 }
 
 function idOf(low: number, high: number): string {
   return `${low} ${high}`
-}
-
-function shardsFor(maxRows: number): number {
-  let shards = 1
-  while (shards * SHARD_ROWS < maxRows && shards < MOST_SHARDS) shards *= 2
-  return shards
 }

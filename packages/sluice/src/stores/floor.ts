@@ -32,6 +32,11 @@ export interface FloorEntry {
   readonly state: Float64Array
 }
 
+/** Whether two rules have the same figures: nearly always they are the same one. */
+function isLike(one: Rule, other: Rule): boolean {
+  return one === other || sameFigures(one, other)
+}
+
 /** createFloor keeps its entries in the array it is given. */
 export function createFloor(emptyList: Float64Array, entries: FloorEntry[] = []): Floor {
   function raised(nowUs: number): boolean {
@@ -44,7 +49,7 @@ export function createFloor(emptyList: Float64Array, entries: FloorEntry[] = [])
 
   function entryFor(column: number, rule: Rule): FloorEntry | undefined {
     for (let i = 0; i < entries.length; i += 1) {
-      if (entries[i].column === column && sameFigures(entries[i].rule, rule)) return entries[i]
+      if (entries[i].column === column && isLike(entries[i].rule, rule)) return entries[i]
     }
     return undefined
   }
@@ -69,7 +74,7 @@ export function createFloor(emptyList: Float64Array, entries: FloorEntry[] = [])
   function carryOver(column: number, width: Column, rule: Rule, nowUs: number): void {
     for (let i = entries.length - 1; i >= 0; i -= 1) {
       const entry = entries[i]
-      if (entry.column !== column || sameFigures(entry.rule, rule)) continue
+      if (entry.column !== column || isLike(entry.rule, rule)) continue
       const copy = new Float64Array(Math.max(width.cells, entry.state.length))
       copy.set(entry.state)
       rule.algorithm.carry(copy, 0, entry.rule, rule, nowUs)

@@ -1,24 +1,26 @@
+import { createKeyIndex } from './key-index.ts'
 import { type Column, strideOf } from './layout.ts'
 import { moveCells, type RowCare, type Rows } from './rows.ts'
 
 const PAGE_BITS = 10
 const PAGE_ROWS = 1 << PAGE_BITS
+const PAGE_MASK = PAGE_ROWS - 1
 
-/** Rows looked at to make way when all are taken, and by an insert that takes part in a sweep. */
-const LOOKED_AT_FULL = 8
+/** Rows looked at most to make way when all are taken, and by an insert that takes part in a sweep. */
+const LOOKED_AT_FULL = 16
 const LOOKED_AT = 4
 
 /** Below this many rows, those that have become fresh are left alone: they may come back. */
 const SWEPT_FROM = 1 << 16
 
 /**
- * createMemoryRows keeps a `Map` from key to row number, and the rows' cells and tags in pages, so
+ * createMemoryRows keeps an index from key to row number, and the rows' cells and tags in pages, so
  * that growing copies nothing. One shard.
  */
 export function createMemoryRows(maxRows: number, care: RowCare): Rows {
-  const numbers = new Map<string, number>()
   /** The key of each row; '' for a row that is free. */
   const keys: string[] = []
+  const index = createKeyIndex(keys, maxRows)
   const cellPages: Float64Array[] = []
   /** Only kept once rows have different tags; until then all have `sameTag`. */
   const tagPages: Uint32Array[] = []
@@ -31,6 +33,8 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
   let again = ''
   /** Goes round the rows, to sweep and to evict. */
   let hand = 0
+  /** By when a row has to be fresh to be evicted at once; every round has a bar of its own. */
+  let barUs = 0
   /** Sweep once there are this many rows: twice what was left over by the last sweep. */
   let sweepFrom = SWEPT_FROM
 
@@ -38,17 +42,17 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
     again = ''
     row = at
     rows.cells = cellPages[at >> PAGE_BITS]
-    rows.base = (at & (PAGE_ROWS - 1)) * stride
+    rows.base = (at & PAGE_MASK) * stride
     rows.tag = tagAt(at)
   }
 
   function tagAt(at: number): number {
-    return sameTag >= 0 ? sameTag : tagPages[at >> PAGE_BITS][at & (PAGE_ROWS - 1)]
+    return sameTag >= 0 ? sameTag : tagPages[at >> PAGE_BITS][at & PAGE_MASK]
   }
 
   function retag(tag: number): void {
     rows.tag = tag
-    if (numbers.size === 1 && sameTag >= 0) sameTag = tag
+    if (rows.size === 1 && sameTag >= 0) sameTag = tag
     if (tag === sameTag) return
     if (sameTag >= 0) {
       for (let page = 0; page < cellPages.length; page += 1) {
@@ -56,39 +60,44 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
       }
       sameTag = -1
     }
-    tagPages[row >> PAGE_BITS][row & (PAGE_ROWS - 1)] = tag
+    tagPages[row >> PAGE_BITS][row & PAGE_MASK] = tag
   }
 
-  function remove(key: string): void {
+  function remove(): void {
     again = ''
     care.dropped(rows.cells, rows.base)
     for (let i = 0; i < stride; i += 1) rows.cells[rows.base + i] = 0
-    numbers.delete(key)
-    rows.size = numbers.size
+    index.remove(row)
+    rows.size -= 1
     keys[row] = ''
     free.push(row)
   }
 
-  /** Before an insert: gives back rows that are fresh, and when full evicts the nearest to it. */
+  /**
+   * Before an insert: gives back rows that are fresh. When full, evicts the next one that is fresh
+   * by the bar; if none of some is, the nearest of them goes, and becomes the bar.
+   */
   function makeWay(nowUs: number): void {
-    const full = numbers.size >= maxRows
-    if (!full && numbers.size < sweepFrom) return
+    const full = rows.size >= maxRows
+    if (!full && rows.size < sweepFrom) return
     let nearest = -1
     let nearestUs = Number.POSITIVE_INFINITY
-    for (let left = full ? LOOKED_AT_FULL : LOOKED_AT; left > 0 && numbers.size > 0; left -= 1) {
+    for (let left = full ? LOOKED_AT_FULL : LOOKED_AT; left > 0 && rows.size > 0; left -= 1) {
       point(nextRow())
       const freshUs = care.freshAtUs(rows.cells, rows.base, rows.tag)
       if (freshUs <= nowUs) {
-        remove(keys[row])
+        remove()
       } else if (freshUs < nearestUs) {
         nearest = row
         nearestUs = freshUs
+        if (full && freshUs <= barUs) break
       }
     }
-    if (numbers.size < maxRows) return
+    if (rows.size < maxRows) return
+    if (nearestUs > barUs) barUs = nearestUs
     point(nearest)
     care.evicted(rows.cells, rows.base, rows.tag, 0, nowUs)
-    remove(keys[nearest])
+    remove()
   }
 
   /** The next row that is taken; there is one. */
@@ -97,7 +106,8 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
       hand += 1
       if (hand >= keys.length) {
         hand = 0
-        sweepFrom = Math.max(SWEPT_FROM, 2 * numbers.size)
+        barUs = 0
+        sweepFrom = Math.max(SWEPT_FROM, 2 * rows.size)
       }
       if (keys[hand] !== '') return hand
     }
@@ -118,15 +128,15 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
     find(key) {
       // The cursor is on it, as when a hot key comes again.
       if (key === again) return true
-      const found = numbers.get(key)
-      if (found === undefined) return false
+      const found = index.find(key)
+      if (found < 0) return false
       // What point() does, in line: this is the hot path.
-      again = ''
-      if (found === row) again = key
+      const cursor = rows
+      again = found === row ? key : ''
       row = found
-      rows.cells = cellPages[found >> PAGE_BITS]
-      rows.base = (found & (PAGE_ROWS - 1)) * stride
-      rows.tag = sameTag >= 0 ? sameTag : tagAt(found)
+      cursor.cells = cellPages[found >> PAGE_BITS]
+      cursor.base = (found & PAGE_MASK) * stride
+      cursor.tag = sameTag < 0 ? tagAt(found) : sameTag
       return true
     },
     insert(key, start, tag, nowUs) {
@@ -137,8 +147,8 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
         cellPages.push(new Float64Array(PAGE_ROWS * stride))
         if (sameTag < 0) tagPages.push(new Uint32Array(PAGE_ROWS))
       }
-      numbers.set(key, at)
-      rows.size = numbers.size
+      index.add(at)
+      rows.size += 1
       point(at)
       for (let i = 0; i < stride; i += 1) rows.cells[rows.base + i] = start[i]
       retag(tag)
@@ -146,14 +156,15 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
     retag,
     remove,
     each(visit) {
-      for (const at of numbers.values()) {
+      for (let at = 0; at < keys.length; at += 1) {
+        if (keys[at] === '') continue
         point(at)
         visit()
       }
     },
     clear() {
       again = ''
-      numbers.clear()
+      index.clear()
       rows.size = 0
       cellPages.length = 0
       tagPages.length = 0
@@ -161,6 +172,7 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
       keys.length = 0
       free = []
       hand = 0
+      barUs = 0
       sweepFrom = SWEPT_FROM
     },
     move(before: readonly Column[], after: readonly Column[]) {
@@ -177,7 +189,7 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
 
     idOf: (key) => key,
     id: () => keys[row],
-    hasId: (id) => numbers.has(id),
+    hasId: (id) => index.find(id) >= 0,
   }
   return rows
 }

@@ -7,8 +7,8 @@ import { createTable } from './table.ts'
 
 export interface MemoryStoreOptions {
   /**
-   * Keys kept at most, for each limiter. Default 1,000,000; at most 16,000,000 (what a `Map`
-   * holds). When full, the state nearest to fresh goes first, and nobody is forgiven anything.
+   * Keys kept at most, for each limiter. Default 1,000,000; at most 16,000,000. When full, a state
+   * that is near to fresh goes first, and nobody is forgiven anything.
    */
   readonly maxKeys?: number
   /** Default: the system's, monotonic. Tests pass a `manualClock()`. */

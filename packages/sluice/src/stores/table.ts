@@ -1,6 +1,7 @@
 // Longer than our files are meant to be: all that happens to a row, in the order of a decision.
 import type { Rule } from '../rule.ts'
 import { type Blocks, createBlocks } from './blocks.ts'
+import type { Floor } from './floor.ts'
 import { createFloors, type Floors } from './floors.ts'
 import { type Column, createLayout, type LaidRules, type Layout, ruleIn } from './layout.ts'
 import { createLists } from './lists.ts'
@@ -41,6 +42,8 @@ export function createTable(
   /** A row for keys that have none: what they would start from; and whether that is the floor. */
   let start = new Float64Array(layout.stride)
   let onFloor = false
+  /** The rules of most rows, if they are just one. */
+  let usual: LaidRules | undefined
   let evictions = 0
   let floored = 0
 
@@ -50,6 +53,10 @@ export function createTable(
 
   /** When a row is fresh: the latest of the columns that were ever written. */
   function freshAtUs(cells: Float64Array, base: number, tag: number): number {
+    if (usual !== undefined && tag === usual.onlyTag) {
+      const rule = usual.only!
+      return rule.algorithm.freshAtUs(cells, base + usual.onlyAt, rule)
+    }
     const written = layout.written(tag)
     let latest = 0
     for (let i = 0; i < written.length; i += 1) {
@@ -99,12 +106,23 @@ export function createTable(
         continue
       }
       const floor = floors.raised(rows.shard, nowUs)
-      if (!floor) continue
-      if (rule.algorithm.grows) growList(rule, cells, at, lists, nowUs)
-      const state = stateOf(rule, cells, at, lists)
-      if (floor.apply(column, layout.columns[column], rule, state, at, nowUs)) onFloor = true
+      if (floor) putOnFloor(floor, rule, column, cells, at, nowUs)
     }
-    return tag === 0 ? set.tag : layout.tagAfter(tag, set)
+    return layout.tagAfter(tag, set)
+  }
+
+  /** Makes an empty state of a rule as hard as the floor. */
+  function putOnFloor(
+    floor: Floor,
+    rule: Rule,
+    column: number,
+    cells: Float64Array,
+    at: number,
+    nowUs: number,
+  ): void {
+    if (rule.algorithm.grows) growList(rule, cells, at, lists, nowUs)
+    const state = stateOf(rule, cells, at, lists)
+    if (floor.apply(column, layout.columns[column], rule, state, at, nowUs)) onFloor = true
   }
 
   /** Moves to the key's row, written for these rules; false when it has none. */
@@ -122,7 +140,13 @@ export function createTable(
   /** Prepares `start` for a key that has no row. */
   function prepareStart(set: LaidRules, nowUs: number): void {
     emptyStart()
-    if (floors.has(rows.shard)) adopt(set, start, 0, 0, nowUs)
+    if (!floors.has(rows.shard)) return
+    const floor = floors.raised(rows.shard, nowUs)
+    if (!floor) return
+    for (let i = 0; i < set.rules.length; i += 1) {
+      const column = set.columns[i]
+      if (column >= 0) putOnFloor(floor, set.rules[i], column, start, set.at[i], nowUs)
+    }
   }
 
   function emptyStart(): void {
@@ -162,11 +186,13 @@ export function createTable(
   function use(rules: readonly Rule[]): LaidRules {
     const list = rows.holdsLists ? undefined : rules.find((rule) => rule.algorithm.grows)
     if (list) throw unsupported(list)
-    return layout.use(rules, (before: readonly Column[]) => {
+    const set = layout.use(rules, (before: readonly Column[]) => {
       dropLists(start, 0, before)
       start = new Float64Array(layout.stride)
       rows.move(before, layout.columns)
     })
+    if (set.only) usual = set
+    return set
   }
 
   /** `allow` for several rules, other rules than the row was written for, or a key without row. */
@@ -192,7 +218,7 @@ export function createTable(
   }
 
   /** `allow` where some keys are blocked. */
-  function allowBlocked(set: LaidRules, key: string, cost: number, nowUs: number): boolean {
+  function allowUnblocked(set: LaidRules, key: string, cost: number, nowUs: number): boolean {
     const isBlocked = blockedUs(key, nowUs) > 0
     const known = find(set, key, nowUs)
     return !isBlocked && allowAny(set, key, cost, nowUs, known)
@@ -203,7 +229,7 @@ export function createTable(
     use,
 
     allow(set, key, cost, nowUs) {
-      if (blocks.size > 0) return allowBlocked(set, key, cost, nowUs)
+      if (blocks.size > 0) return allowUnblocked(set, key, cost, nowUs)
       // Short, so that all of it is inlined: this is the hot path.
       const row = rows
       const known = row.find(key)

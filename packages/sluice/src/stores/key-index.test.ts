@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest'
+import { createKeyIndex } from './key-index.ts'
+
+/** An index next to the `Map` that it stands for, and the keys by row as its owner keeps them. */
+function twins(maxKeys: number) {
+  const keys: string[] = []
+  const index = createKeyIndex(keys, maxKeys)
+  const map = new Map<string, number>()
+  const add = (key: string) => {
+    expect(index.find(key)).toBe(-1)
+    const row = keys.push(key) - 1
+    index.add(row)
+    map.set(key, row)
+  }
+  const remove = (key: string) => {
+    index.remove(map.get(key)!)
+    map.delete(key)
+  }
+  return { keys, index, map, add, remove }
+}
+
+describe('a key index', () => {
+  it.each([10, 100_000])('finds what a Map would, with room for %i keys', (maxKeys) => {
+    const { index, map, add, remove } = twins(maxKeys)
+    let seed = 7
+    const random = (n: number) => {
+      seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) | 0
+      return (seed >>> 0) % n
+    }
+    for (let step = 0; step < 50_000; step += 1) {
+      const key = `key ${random(step < 25_000 ? 3_000 : 300)}`
+      if (map.has(key)) remove(key)
+      else add(key)
+    }
+    const all = Array.from({ length: 3_000 }, (_, i) => `key ${i}`)
+    expect(all.map(index.find)).toEqual(all.map((key) => map.get(key) ?? -1))
+  })
+
+  it('gives a row to the key that was looked for, whichever is removed in between', () => {
+    const { keys, index, add, remove } = twins(1_000_000)
+    for (let i = 0; i < 500; i += 1) add(`old ${i}`)
+    for (let i = 0; i < 500; i += 1) {
+      expect(index.find(`new ${i}`)).toBe(-1)
+      remove(`old ${i}`)
+      keys[i] = `new ${i}`
+      index.add(i)
+    }
+    expect(keys.map(index.find)).toEqual(keys.map((_, i) => i))
+  })
+
+  it('holds nothing after a clear', () => {
+    const { index, add } = twins(100)
+    for (let i = 0; i < 50; i += 1) add(`key ${i}`)
+    index.clear()
+    expect(index.find('key 7')).toBe(-1)
+  })
+})
