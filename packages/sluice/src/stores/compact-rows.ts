@@ -35,8 +35,7 @@ interface Shard {
  *
  * The high word tells a key's shard, the low word its home slot. Its row is in one of the slots
  * that follow from there without a gap (linear probing). A tag is at least 1, so the second word
- * of a slot is 0 only when it is empty. At most three quarters of a shard are taken. One slot in
- * four is a home, so that a newcomer nearly always meets rows on its way.
+ * of a slot is 0 only when it is empty. At most three quarters of a shard are taken.
  *
  * A row that is fresh counts as absent: rather than grow the shard a newcomer takes its slot, and
  * growing leaves it behind. Once `maxRows` are taken, a newcomer takes the place of a row that is
@@ -55,8 +54,8 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   /** The key of the row at the cursor, if it was found twice in a row. */
   let again = ''
 
-  /** One slot in four is a home. Uses the top 16 bits; a shard has at most 65,536 homes. */
-  const homeOf = (low: number, slots: number) => (Math.imul(low >>> 16, slots >> 2) >>> 16) << 2
+  /** Uses the top 16 bits; a shard has at most 65,536 slots. */
+  const homeOf = (low: number, slots: number) => Math.imul(low >>> 16, slots) >>> 16
   const isEmpty = ({ words }: Shard, at: number) => words[2 * at * width + 1] === 0
 
   function allot(shard: Shard, count: number): void {
@@ -69,7 +68,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
 
   function clear(): void {
     for (const shard of shards) {
-      allot(shard, 4)
+      allot(shard, 1)
       shard.taken = 0
     }
     rows.size = 0
@@ -235,7 +234,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     }
     rows.size -= taken - inUse.length
     shard.taken = inUse.length
-    allot(shard, Math.max(8, (2 * (inUse.length + 1) + 3) & ~3))
+    allot(shard, Math.max(8, 2 * (inUse.length + 1)))
     for (const at of inUse) {
       const home = homeOf(words[2 * at * width], shard.slots)
       copySlot({ words, cells }, at, shard, emptyFrom(shard, home))
