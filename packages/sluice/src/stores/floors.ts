@@ -7,10 +7,8 @@ import { stateOf } from './row.ts'
 export interface Floors {
   /** Raises the floor of a shard to a row that has to go. */
   raise(shard: number, cells: Float64Array, base: number, tag: number, nowUs: number): void
-  /** Whether the floor of a shard was ever raised. */
-  has(shard: number): boolean
-  /** The floor of a shard, if it is raised and has not refilled. */
-  raised(shard: number, nowUs: number): Floor | undefined
+  /** The floor of a shard, if it was ever raised. */
+  of(shard: number): Floor | undefined
   clear(): void
 }
 
@@ -22,11 +20,7 @@ export function createFloors(shards: number, layout: Layout, lists: Lists): Floo
       floors[shard] = floor
       raiseToRow(floor, layout, lists, cells, base, tag, nowUs)
     },
-    has: (shard) => floors[shard] !== undefined,
-    raised(shard, nowUs) {
-      const floor = floors[shard]
-      return floor?.raised(nowUs) ? floor : undefined
-    },
+    of: (shard) => floors[shard],
     clear: () => void floors.fill(undefined),
   }
 }

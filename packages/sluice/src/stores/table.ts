@@ -105,8 +105,8 @@ export function createTable(
         rule.algorithm.carry(stateOf(rule, cells, at, lists), at, before, rule, nowUs)
         continue
       }
-      const floor = floors.raised(rows.shard, nowUs)
-      if (floor) putOnFloor(floor, rule, column, cells, at, nowUs)
+      const floor = floors.of(rows.shard)
+      if (floor?.raised(nowUs)) putOnFloor(floor, rule, column, cells, at, nowUs)
     }
     return layout.tagAfter(tag, set)
   }
@@ -140,9 +140,8 @@ export function createTable(
   /** Prepares `start` for a key that has no row. */
   function prepareStart(set: LaidRules, nowUs: number): void {
     emptyStart()
-    if (!floors.has(rows.shard)) return
-    const floor = floors.raised(rows.shard, nowUs)
-    if (!floor) return
+    const floor = floors.of(rows.shard)
+    if (!floor?.raised(nowUs)) return
     for (let i = 0; i < set.rules.length; i += 1) {
       const column = set.columns[i]
       if (column >= 0) putOnFloor(floor, set.rules[i], column, start, set.at[i], nowUs)
@@ -289,7 +288,7 @@ export function createTable(
       blocks.delete(rows.idOf(key))
       if (rows.find(key)) rows.remove(key)
       // Unknown, it would start from the floor: give it a row that is known to be fresh.
-      if (rows.find(key) || !floors.raised(rows.shard, nowUs)) return
+      if (rows.find(key) || !floors.of(rows.shard)?.raised(nowUs)) return
       emptyStart()
       insertStart(key, layout.fullTag(), nowUs)
     },

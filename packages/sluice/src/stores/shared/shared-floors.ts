@@ -179,14 +179,9 @@ export function createSharedFloors(
       shardRead = -1
       floor = undefined
     },
-    has(shard) {
+    of(shard) {
       read(shard)
-      return !isEmpty()
-    },
-    raised(shard, nowUs) {
-      read(shard)
-      if (isEmpty() && !floor) return undefined
-      return opened(shard).raised(nowUs) ? floor : undefined
+      return isEmpty() && !floor ? undefined : opened(shard)
     },
     raise(shard, cells, base, tag, nowUs) {
       raiseToRow(opened(shard), layout, lists, cells, base, tag, nowUs)
