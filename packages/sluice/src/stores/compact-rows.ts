@@ -70,6 +70,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     for (const shard of shards) {
       allot(shard, 1)
       shard.taken = 0
+      shard.barUs = 0
     }
     rows.size = 0
   }
@@ -118,7 +119,8 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     cursor.cells = shard.cells
     cursor.base = at * each + 1
     cursor.tag = wide ? tagAt(shard, at) : second & 15
-    return true
+    // A fingerprint of zeros looks like an empty slot.
+    return second !== 0
   }
 
   function freshAtUs(shard: Shard, at: number): number {

@@ -19,9 +19,20 @@ function twins(maxKeys: number) {
   return { keys, index, map, add, remove }
 }
 
-describe('a key index', () => {
-  it.each([10, 100_000])('finds what a Map would, with room for %i keys', (maxKeys) => {
-    const { index, map, add, remove } = twins(maxKeys)
+const LARGE = 70_000
+
+describe.each([
+  { size: 'small', before: 0, maxKeys: 10_000 },
+  { size: 'large', before: LARGE, maxKeys: 1_000_000 },
+])('a key index that is $size', ({ before, maxKeys }) => {
+  function filled() {
+    const made = twins(maxKeys)
+    for (let i = 0; i < before; i += 1) made.add(`before ${i}`)
+    return made
+  }
+
+  it('finds what a Map would', () => {
+    const { index, map, add, remove } = filled()
     let seed = 7
     const random = (n: number) => {
       seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) | 0
@@ -32,26 +43,30 @@ describe('a key index', () => {
       if (map.has(key)) remove(key)
       else add(key)
     }
-    const all = Array.from({ length: 3_000 }, (_, i) => `key ${i}`)
+    for (let i = 0; i < before; i += 7) remove(`before ${i}`)
+    const all = [
+      ...Array.from({ length: 3_000 }, (_, i) => `key ${i}`),
+      ...Array.from({ length: before }, (_, i) => `before ${i}`),
+    ]
     expect(all.map(index.find)).toEqual(all.map((key) => map.get(key) ?? -1))
   })
 
   it('gives a row to the key that was looked for, whichever is removed in between', () => {
-    const { keys, index, add, remove } = twins(1_000_000)
+    const { keys, index, add, remove } = filled()
     for (let i = 0; i < 500; i += 1) add(`old ${i}`)
     for (let i = 0; i < 500; i += 1) {
       expect(index.find(`new ${i}`)).toBe(-1)
       remove(`old ${i}`)
-      keys[i] = `new ${i}`
-      index.add(i)
+      keys[before + i] = `new ${i}`
+      index.add(before + i)
     }
     expect(keys.map(index.find)).toEqual(keys.map((_, i) => i))
   })
 
   it('holds nothing after a clear', () => {
-    const { index, add } = twins(100)
-    for (let i = 0; i < 50; i += 1) add(`key ${i}`)
+    const { index, add } = filled()
+    add('key 7')
     index.clear()
-    expect(index.find('key 7')).toBe(-1)
+    expect([index.find('key 7'), index.find('before 7')]).toEqual([-1, -1])
   })
 })

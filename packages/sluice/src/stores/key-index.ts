@@ -1,6 +1,9 @@
 import { createFingerprint, newSecret } from './fingerprint.ts'
 import { after, isCutOff, shardsFor } from './probing.ts'
 
+/** Up to so many keys a `Map` is faster: all of it is in the cache, and V8 hashes faster. */
+const SMALL = 65_536
+
 /** Shard is a part of the index, with room of its own. */
 interface Shard {
   words: Int32Array
@@ -13,7 +16,7 @@ interface Shard {
 export interface KeyIndex {
   /** The row of a key, or −1. */
   find(key: string): number
-  /** Right after a `find` that failed: gives that key a row. */
+  /** Right after a `find` that failed: gives that key a row, where it is kept by now. */
   add(row: number): void
   /** Forgets a row, as long as its key is kept. */
   remove(row: number): void
@@ -21,9 +24,9 @@ export interface KeyIndex {
 }
 
 /**
- * createKeyIndex is a hash table of row numbers, for the keys in `keys`. It does what a `Map` would,
- * with fewer cache misses, no holes after a removal and no pause for growing. It is cut into
- * shards, each an array of slots:
+ * createKeyIndex is a `Map` from key to row number as long as it is small, and from then on a hash
+ * table of row numbers for the keys in `keys`: with fewer cache misses, no holes after a removal and
+ * no pause for growing. The table is cut into shards, each an array of slots:
  *
  *     [ hash: 32 bits ][ row + 1, or 0 when empty ]     int32
  *
@@ -35,11 +38,12 @@ export function createKeyIndex(keys: readonly string[], maxKeys: number): KeyInd
   const { hash } = print
   const shards: Shard[] = Array.from({ length: shardsFor(maxKeys) }, newShard)
   const shardMask = shards.length - 1
+  let map: Map<string, number> | undefined = new Map()
 
   /** Uses the top 16 bits; a shard has at most 65,536 slots. */
   const homeOf = (low: number, slots: number) => Math.imul(low >>> 16, slots) >>> 16
 
-  function put({ words, slots }: Shard, low: number, number: number): void {
+  function fill({ words, slots }: Shard, low: number, number: number): void {
     let at = homeOf(low, slots)
     while (words[2 * at + 1] !== 0) at = after(at, slots)
     words[2 * at] = low
@@ -51,7 +55,7 @@ export function createKeyIndex(keys: readonly string[], maxKeys: number): KeyInd
     shard.slots = Math.max(8, 2 * (shard.taken + 1))
     shard.words = new Int32Array(2 * shard.slots)
     for (let i = 0; i < words.length; i += 2) {
-      if (words[i + 1] !== 0) put(shard, words[i], words[i + 1])
+      if (words[i + 1] !== 0) fill(shard, words[i], words[i + 1])
     }
   }
 
@@ -71,8 +75,37 @@ export function createKeyIndex(keys: readonly string[], maxKeys: number): KeyInd
     shard.taken -= 1
   }
 
+  /** Gives the key that was hashed last a row. */
+  function put(row: number): void {
+    const shard = shards[print.high & shardMask]
+    if (4 * (shard.taken + 1) > 3 * shard.slots) grow(shard)
+    shard.taken += 1
+    fill(shard, print.low, row + 1)
+  }
+
+  function removeFromTable(row: number): void {
+    const { low, high } = print
+    hash(keys[row])
+    const shard = shards[print.high & shardMask]
+    let at = homeOf(print.low, shard.slots)
+    while (shard.words[2 * at + 1] !== row + 1) at = after(at, shard.slots)
+    empty(shard, at)
+    // A newcomer may be about to be added.
+    print.low = low
+    print.high = high
+  }
+
+  function leaveMap(small: Map<string, number>): void {
+    map = undefined
+    for (const [key, row] of small) {
+      hash(key)
+      put(row)
+    }
+  }
+
   return {
     find(key) {
+      if (map !== undefined) return map.get(key) ?? -1
       hash(key)
       const { low } = print
       const { words, slots } = shards[print.high & shardMask]
@@ -85,23 +118,15 @@ export function createKeyIndex(keys: readonly string[], maxKeys: number): KeyInd
       }
     },
     add(row) {
-      const shard = shards[print.high & shardMask]
-      if (4 * (shard.taken + 1) > 3 * shard.slots) grow(shard)
-      shard.taken += 1
-      put(shard, print.low, row + 1)
+      if (map === undefined) put(row)
+      else if (map.set(keys[row], row).size > SMALL) leaveMap(map)
     },
     remove(row) {
-      const { low, high } = print
-      hash(keys[row])
-      const shard = shards[print.high & shardMask]
-      let at = homeOf(print.low, shard.slots)
-      while (shard.words[2 * at + 1] !== row + 1) at = after(at, shard.slots)
-      empty(shard, at)
-      // A newcomer may be about to be added.
-      print.low = low
-      print.high = high
+      if (map === undefined) removeFromTable(row)
+      else map.delete(keys[row])
     },
     clear() {
+      map = new Map()
       for (let i = 0; i < shards.length; i += 1) shards[i] = newShard()
     },
   }
