@@ -137,11 +137,12 @@ describe('the deny cache', () => {
 })
 
 describe('a lease', () => {
-  const hour = tokenBucket({ limit: 1_000, per: '1h' })
+  // So slow that nothing refills while a test runs, however long that takes.
+  const month = tokenBucket({ limit: 1_000, per: '30d' })
   const lease = { units: 100, leaseMs: 1_000 }
 
   it('saves trips on a busy key, and admits the limit and not one more', async () => {
-    const { limiter, trips } = nodeOf(hour, { lease })
+    const { limiter, trips } = nodeOf(month, { lease })
     const all: Decision[] = []
     for (let i = 0; i < 1_200; i += 1) all.push(await limiter.check('alice'))
     expect(all.filter(({ allowed }) => allowed)).toHaveLength(1_000)
@@ -157,30 +158,31 @@ describe('a lease', () => {
 
   it('takes nothing ahead for a key that is asked about once', async () => {
     const name = newName()
-    const { limiter } = nodeOf(hour, { lease }, name)
+    const { limiter } = nodeOf(month, { lease }, name)
     await limiter.check('alice')
-    expect((await nodeOf(hour, {}, name).limiter.peek('alice')).remaining).toBe(999)
+    expect((await nodeOf(month, {}, name).limiter.peek('alice')).remaining).toBe(999)
   })
 
   it('is given back when nobody asks any more, and when the limiter closes', async () => {
     const name = newName()
-    const { limiter } = nodeOf(hour, { lease }, name)
-    const other = nodeOf(hour, {}, name).limiter
+    const { limiter } = nodeOf(month, { lease }, name)
+    const other = nodeOf(month, {}, name).limiter
     const spend = async (count: number) => {
       for (let i = 0; i < count; i += 1) await limiter.check('alice')
     }
+    const left = async () => (await other.peek('alice')).remaining
     await spend(100)
-    expect((await other.peek('alice')).remaining).toBeLessThan(900)
-    await expect.poll(async () => (await other.peek('alice')).remaining).toBe(900)
+    expect(await left()).toBeLessThan(900)
+    await expect.poll(left, { timeout: 10_000 }).toBe(900)
     await spend(100)
-    expect((await other.peek('alice')).remaining).toBeLessThan(800)
+    expect(await left()).toBeLessThan(800)
     await limiter.close()
-    expect((await other.peek('alice')).remaining).toBe(800)
+    expect(await left()).toBe(800)
   })
 
   it('of many nodes together never goes beyond the limit, and strands nothing', async () => {
     const name = newName()
-    const nodes = Array.from({ length: 5 }, () => nodeOf(hour, { lease }, name).limiter)
+    const nodes = Array.from({ length: 5 }, () => nodeOf(month, { lease }, name).limiter)
     const all = await Promise.all(
       nodes.map(async (limiter) => {
         let admitted = 0
@@ -192,7 +194,7 @@ describe('a lease', () => {
       }),
     )
     const admitted = all.reduce((sum, each) => sum + each, 0)
-    const { remaining } = await nodeOf(hour, {}, name).limiter.peek('alice')
+    const { remaining } = await nodeOf(month, {}, name).limiter.peek('alice')
     expect(admitted).toBeLessThanOrEqual(1_000)
     // Some were refused while others still held units; those went back.
     expect(admitted + remaining).toBe(1_000)
@@ -236,7 +238,9 @@ describe('a lease', () => {
     const rule = gcra({ limit: 400, per: '1s', burst: 50 })
     const options = { lease: { units: 40, leaseMs: 200 } }
     const change = (text: string) => text.replace('units + more)\n', 'units)\n')
-    expect(await worstExcess(rule, options, change)).toBeGreaterThan(0)
+    // On a machine that is busy too little may be asked for in one go.
+    const excess = () => worstExcess(rule, options, change)
+    await expect.poll(excess, { timeout: 20_000 }).toBeGreaterThan(0)
   })
 
   it('ends with its window, and is not given back to the next', async () => {
@@ -255,7 +259,7 @@ describe('a lease', () => {
   })
 
   it('is forgotten upon reset, and answers nobody who is blocked', async () => {
-    const { limiter } = nodeOf(hour, { lease })
+    const { limiter } = nodeOf(month, { lease })
     for (let i = 0; i < 100; i += 1) await limiter.check('alice')
     await limiter.reset('alice')
     expect((await limiter.peek('alice')).remaining).toBe(1_000)
@@ -268,8 +272,8 @@ describe('a lease', () => {
 
   it('on its way obeys a block, a reset and the end', async () => {
     const name = newName()
-    const { limiter } = nodeOf(hour, { lease }, name)
-    const other = nodeOf(hour, {}, name).limiter
+    const { limiter } = nodeOf(month, { lease }, name)
+    const other = nodeOf(month, {}, name).limiter
     const spend = async (count: number) => {
       for (let i = 0; i < count; i += 1) await limiter.check('alice')
     }
@@ -291,11 +295,11 @@ describe('a lease', () => {
   it('goes back in time when another limiter of the name has closed', async () => {
     const store = redisStore(redis.client, { lease: { units: 100, leaseMs: 200 } })
     const name = newName()
-    const [one, two] = [0, 1].map(() => createLimiter(hour, { store, name, timeoutMs: 5_000 }))
+    const [one, two] = [0, 1].map(() => createLimiter(month, { store, name, timeoutMs: 5_000 }))
     for (let i = 0; i < 20; i += 1) await one.check('alice')
     await one.close()
     for (let i = 0; i < 40; i += 1) await two.check('alice')
-    const other = nodeOf(hour, {}, name).limiter
+    const other = nodeOf(month, {}, name).limiter
     await expect.poll(async () => (await other.peek('alice')).remaining).toBe(940)
   })
 

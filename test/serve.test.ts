@@ -41,7 +41,7 @@ async function serve(config: string, ...options: string[]) {
     writeFileSync(file, `listen: 127.0.0.1:0\napi: 127.0.0.1:0\nkey: header:x-user\n${text}`)
   write(config)
   const run = sluice('serve', '--config', file, ...options)
-  await expect.poll(() => run.said, { timeout: 10_000 }).toMatch(/^API +http/m)
+  await expect.poll(() => run.said, { timeout: 30_000 }).toMatch(/^API +http/m)
   const url = (name: string) => new RegExp(`^${name} +(\\S+)`, 'm').exec(run.said)?.[1] ?? ''
   return { ...run, run, file, write, gateway: url('gateway'), api: url('API') }
 }
@@ -244,7 +244,7 @@ describe('sluice serve --workers', () => {
       await Promise.all(scrapes)
       expect(await total()).toBe(8)
       expect((await ask(gateway, 'alice')).status).toBe(200)
-      await expect.poll(pids, { timeout: 10_000 }).toHaveLength(3)
+      await expect.poll(pids, { timeout: 30_000 }).toHaveLength(3)
       expect((await ask(gateway, 'alice')).headers.get('x-ratelimit-remaining')).toBe('8')
       child.kill('SIGKILL')
       const isThere = (pid: number) => {
@@ -254,7 +254,7 @@ describe('sluice serve --workers', () => {
           return false
         }
       }
-      await expect.poll(() => pids().filter(isThere), { timeout: 10_000 }).toEqual([])
+      await expect.poll(() => pids().filter(isThere), { timeout: 30_000 }).toEqual([])
     } finally {
       await redis.stop()
     }
