@@ -83,6 +83,19 @@ export function createKeyIndex(keys: readonly string[], maxKeys: number): KeyInd
     fill(shard, print.low, row + 1)
   }
 
+  function findInTable(key: string): number {
+    hash(key)
+    const { low } = print
+    const { words, slots } = shards[print.high & shardMask]
+    let at = homeOf(low, slots)
+    for (;;) {
+      const number = words[2 * at + 1]
+      if (number === 0) return -1
+      if (words[2 * at] === low && keys[number - 1] === key) return number - 1
+      at = after(at, slots)
+    }
+  }
+
   function removeFromTable(row: number): void {
     const { low, high } = print
     hash(keys[row])
@@ -104,19 +117,8 @@ export function createKeyIndex(keys: readonly string[], maxKeys: number): KeyInd
   }
 
   return {
-    find(key) {
-      if (map !== undefined) return map.get(key) ?? -1
-      hash(key)
-      const { low } = print
-      const { words, slots } = shards[print.high & shardMask]
-      let at = homeOf(low, slots)
-      for (;;) {
-        const number = words[2 * at + 1]
-        if (number === 0) return -1
-        if (words[2 * at] === low && keys[number - 1] === key) return number - 1
-        at = after(at, slots)
-      }
-    },
+    // Short, so that it is inlined: this is the hot path.
+    find: (key) => (map === undefined ? findInTable(key) : (map.get(key) ?? -1)),
     add(row) {
       if (map === undefined) put(row)
       else if (map.set(keys[row], row).size > SMALL) leaveMap(map)
