@@ -18,9 +18,9 @@ interface Shard {
   slots: number
   /** Slots that hold a row. */
   taken: number
-  /** How many rows were evicted, and by when the next one has to be fresh to go at once. */
-  evicted: number
+  /** By when a row has to be fresh to be evicted at once, and how often none was on the way. */
   barUs: number
+  searches: number
 }
 
 /**
@@ -143,13 +143,11 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     return emptyFrom(shard, homeOf(print.low, shard.slots))
   }
 
-  /** The slot of a fresh row between the newcomer's home and the next empty slot, or −1. */
-  function freshOnTheWay(shard: Shard, nowUs: number): number {
+  /** The slot of the first row between the newcomer's home and an empty slot fresh by then, or −1. */
+  function freshOnTheWay(shard: Shard, byUs: number): number {
     const { slots } = shard
     for (let at = homeOf(print.low, slots); !isEmpty(shard, at); at = after(at, slots)) {
-      if (freshAtUs(shard, at) > nowUs) continue
-      care.dropped(shard.cells, at * width + 1)
-      return at
+      if (freshAtUs(shard, at) <= byUs) return at
     }
     return -1
   }
@@ -160,52 +158,59 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     return at
   }
 
+  /** Evicts a row that is near to fresh. Gives its slot if the newcomer can have it, else −1. */
+  function evict(shard: Shard, nowUs: number): number {
+    const at = freshOnTheWay(shard, Math.max(shard.barUs, nowUs))
+    if (at < 0) {
+      evictElsewhere(nowUs)
+      return -1
+    }
+    care.evicted(shard.cells, at * width + 1, tagAt(shard, at), rows.shard, nowUs)
+    return at
+  }
+
   /**
    * Evicts the first row from the newcomer's home on that is fresh by the shard's bar. If none of
    * some is, the nearest of them goes, and becomes the bar: so those that go are about as near to
-   * fresh as the nearest of many, though one or two are looked at. Gives the slot if the newcomer
-   * can have it, else −1.
+   * fresh as the nearest of many, though one or two are looked at.
    */
-  function evict(shard: Shard, nowUs: number): number {
+  function evictElsewhere(nowUs: number): void {
     let number = rows.shard
     while (shards[number].taken === 0) number = (number + 1) & shardMask
-    const from = shards[number]
-    const { cells, slots, taken } = from
-    from.evicted += 1
-    const barUs = from.evicted % BAR_LASTS === 0 ? 0 : from.barUs
-    let onTheWay = from === shard
+    const shard = shards[number]
+    const { slots, taken } = shard
+    shard.searches += 1
+    const barUs = Math.max(shard.searches % BAR_LASTS === 0 ? 0 : shard.barUs, nowUs)
     let nearest = -1
     let nearestUs = Number.POSITIVE_INFINITY
-    let isOnTheWay = false
-    let at = homeOf(print.low, slots)
     let left = taken < LOOKED_AT ? taken : LOOKED_AT
-    for (; left > 0 && nearestUs > barUs; at = after(at, slots)) {
-      if (isEmpty(from, at)) {
-        onTheWay = false
-        continue
-      }
+    for (let at = homeOf(print.low, slots); left > 0 && nearestUs > barUs; at = after(at, slots)) {
+      if (isEmpty(shard, at)) continue
       left -= 1
-      const freshUs = freshAtUs(from, at)
+      const freshUs = freshAtUs(shard, at)
       if (freshUs >= nearestUs) continue
       nearest = at
       nearestUs = freshUs
-      isOnTheWay = onTheWay
     }
-    from.barUs = nearestUs > barUs ? nearestUs : barUs
-    const base = nearest * width + 1
-    if (nearestUs > nowUs) care.evicted(cells, base, tagAt(from, nearest), number, nowUs)
-    care.dropped(cells, base)
-    if (isOnTheWay) return nearest
-    giveBack(from, nearest)
-    return -1
+    shard.barUs = Math.max(nearestUs, barUs)
+    care.evicted(shard.cells, nearest * width + 1, tagAt(shard, nearest), number, nowUs)
+    giveBack(shard, nearest)
   }
 
-  /** Copies a slot of one shard's arrays into one of another's; in loops, since it is small. */
-  function copySlot(from: Pick<Shard, 'words' | 'cells'>, at: number, to: Shard, toAt: number) {
+  /** Copies a slot's row, of this shard or of the arrays that it had, into an empty slot. */
+  function copySlot(
+    words: Int32Array,
+    cells: Float64Array,
+    at: number,
+    to: Shard,
+    toAt: number,
+  ): void {
+    const from = at * width
+    const into = toAt * width
     // The first cell is the fingerprint: bits that a float64 need not keep.
-    to.words[2 * toAt * width] = from.words[2 * at * width]
-    to.words[2 * toAt * width + 1] = from.words[2 * at * width + 1]
-    for (let i = 1; i < width; i += 1) to.cells[toAt * width + i] = from.cells[at * width + i]
+    to.words[2 * into] = words[2 * from]
+    to.words[2 * into + 1] = words[2 * from + 1]
+    for (let i = 1; i < width; i += 1) to.cells[into + i] = cells[from + i]
   }
 
   /** Empties a slot, and moves up the rows behind it that would be cut off from their home. */
@@ -213,11 +218,14 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     again = ''
     const { words, cells, slots } = shard
     let hole = at
-    for (let next = after(at, slots); !isEmpty(shard, next); next = after(next, slots)) {
+    let next = after(at, slots)
+    while (words[2 * next * width + 1] !== 0) {
       const home = homeOf(words[2 * next * width], slots)
-      if (!isCutOff(home, hole, next)) continue
-      copySlot(shard, next, shard, hole)
-      hole = next
+      if (isCutOff(home, hole, next)) {
+        copySlot(words, cells, next, shard, hole)
+        hole = next
+      }
+      next = after(next, slots)
     }
     for (let i = 0; i < width; i += 1) cells[hole * width + i] = 0
     shard.taken -= 1
@@ -232,14 +240,13 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     for (let at = 0; at < slots; at += 1) {
       if (isEmpty(shard, at)) continue
       if (keepsAll || freshAtUs(shard, at) > nowUs) inUse.push(at)
-      else care.dropped(cells, at * width + 1)
     }
     rows.size -= taken - inUse.length
     shard.taken = inUse.length
     allot(shard, Math.max(8, 2 * (inUse.length + 1)))
     for (const at of inUse) {
       const home = homeOf(words[2 * at * width], shard.slots)
-      copySlot({ words, cells }, at, shard, emptyFrom(shard, home))
+      copySlot(words, cells, at, shard, emptyFrom(shard, home))
     }
   }
 
@@ -296,14 +303,18 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
       return true
     },
     insert(_key, start, tag, nowUs) {
+      if (tag > 15 && !wide) reshape(columns, columns, true)
       const shard = shards[rows.shard]
-      const at = takeSlot(shard, nowUs)
+      const base = takeSlot(shard, nowUs) * width + 1
       const { words, cells } = shard
-      words[2 * at * width] = print.low
-      words[2 * at * width + 1] = (print.high & ~15) | 1
-      point(shard, at)
-      for (let i = 0; i < stride; i += 1) cells[rows.base + i] = start[i]
-      retag(tag)
+      words[2 * base - 2] = print.low
+      words[2 * base - 1] = (print.high & ~15) | (wide ? 1 : tag)
+      for (let i = 0; i < stride; i += 1) cells[base + i] = start[i]
+      if (wide) cells[base + stride] = tag
+      again = ''
+      rows.cells = cells
+      rows.base = base
+      rows.tag = tag
     },
     retag,
     remove: () => giveBack(shards[rows.shard], slotAt()),
@@ -349,8 +360,8 @@ function newShard(): Shard {
     cells: new Float64Array(0),
     slots: 0,
     taken: 0,
-    evicted: 0,
     barUs: 0,
+    searches: 0,
   }
 }
 

@@ -8,6 +8,8 @@ import type { Column } from './layout.ts'
  * floor refills like any state, and costs nothing once it is fresh.
  */
 export interface Floor {
+  /** Its entry, if it has just one: the fast path. */
+  only: FloorEntry | undefined
   /** Whether anything was raised that has not refilled yet. */
   raised(nowUs: number): boolean
   /** Makes the floor of a column at least as hard as a state that is about to go. */
@@ -32,6 +34,16 @@ export interface FloorEntry {
   readonly state: Float64Array
 }
 
+/** isRaised tells whether an entry has not refilled yet. */
+export function isRaised({ rule, state }: FloorEntry, nowUs: number): boolean {
+  return rule.algorithm.freshAtUs(state, 0, rule) > nowUs
+}
+
+/** isOnlyFor tells whether a floor was raised for this rule, and for no other. */
+export function isOnlyFor({ only }: Floor, rule: Rule): boolean {
+  return only !== undefined && only.rule === rule
+}
+
 /** Whether two rules have the same figures: nearly always they are the same one. */
 function isLike(one: Rule, other: Rule): boolean {
   return one === other || sameFigures(one, other)
@@ -39,11 +51,15 @@ function isLike(one: Rule, other: Rule): boolean {
 
 /** createFloor keeps its entries in the array it is given. */
 export function createFloor(emptyList: Float64Array, entries: FloorEntry[] = []): Floor {
+  function note(): void {
+    floor.only = entries.length === 1 ? entries[0] : undefined
+  }
+
   function raised(nowUs: number): boolean {
     for (let i = entries.length - 1; i >= 0; i -= 1) {
-      const { rule, state } = entries[i]
-      if (rule.algorithm.freshAtUs(state, 0, rule) <= nowUs) entries.splice(i, 1)
+      if (!isRaised(entries[i], nowUs)) entries.splice(i, 1)
     }
+    note()
     return entries.length > 0
   }
 
@@ -62,6 +78,7 @@ export function createFloor(emptyList: Float64Array, entries: FloorEntry[] = [])
         : new Float64Array(rule.algorithm.cells(rule))
       entry = { column, rule, state: empty }
       entries.push(entry)
+      note()
     }
     rule.algorithm.merge(entry.state, 0, state, at, rule, nowUs)
   }
@@ -82,7 +99,8 @@ export function createFloor(emptyList: Float64Array, entries: FloorEntry[] = [])
     }
   }
 
-  return {
+  const floor: Floor = {
+    only: entries.length === 1 ? entries[0] : undefined,
     raised,
     raise(column, rule, state, at, nowUs) {
       raised(nowUs)
@@ -96,6 +114,8 @@ export function createFloor(emptyList: Float64Array, entries: FloorEntry[] = [])
     },
     clear() {
       entries.length = 0
+      note()
     },
   }
+  return floor
 }

@@ -49,7 +49,7 @@ export interface Rows {
 export interface RowCare {
   /** When the row is fresh. */
   freshAtUs(cells: Float64Array, base: number, tag: number): number
-  /** The row is in use and has to go: its units must not be forgiven. */
+  /** The row has to go: if it is in use, its units must not be forgiven. */
   evicted(cells: Float64Array, base: number, tag: number, shard: number, nowUs: number): void
   /** The row goes, evicted or fresh: gives back what belongs to it. */
   dropped(cells: Float64Array, base: number): void

@@ -1,7 +1,7 @@
 // Longer than our files are meant to be: all that happens to a row, in the order of a decision.
 import type { Rule } from '../rule.ts'
 import { type Blocks, createBlocks } from './blocks.ts'
-import type { Floor } from './floor.ts'
+import { type Floor, isOnlyFor, isRaised } from './floor.ts'
 import { createFloors, type Floors } from './floors.ts'
 import { type Column, createLayout, type LaidRules, type Layout, ruleIn } from './layout.ts'
 import { createLists } from './lists.ts'
@@ -75,7 +75,16 @@ export function createTable(
     shard: number,
     nowUs: number,
   ): void {
+    if (freshAtUs(cells, base, tag) <= nowUs) return
     evictions += 1
+    if (usual !== undefined && tag === usual.onlyTag) {
+      const rule = usual.only!
+      const floor = floors.of(shard)
+      if (floor !== undefined && isOnlyFor(floor, rule) && isRaised(floor.only!, nowUs)) {
+        rule.algorithm.merge(floor.only!.state, 0, cells, base + usual.onlyAt, rule, nowUs)
+        return
+      }
+    }
     floors.raise(shard, cells, base, tag, nowUs)
   }
 
@@ -194,7 +203,10 @@ export function createTable(
     return set
   }
 
-  /** `allow` for several rules, other rules than the row was written for, or a key without row. */
+  /**
+   * `allow` for several rules, other rules than the row was written for, or a key without row. Too
+   * large to be inlined, and so in nobody's way.
+   */
   function allowAny(
     set: LaidRules,
     key: string,
@@ -205,13 +217,28 @@ export function createTable(
     if (known) {
       if (rows.tag !== set.tag) adoptRow(set, nowUs)
       if (waitOf(set, rows.cells, rows.base, lists, cost, nowUs) > 0) return false
-      if (cost === 0) return true
-    } else {
-      prepareStart(set, nowUs)
-      if (waitOf(set, start, 0, lists, cost, nowUs) > 0) return false
-      if (cost === 0 || set.stateless) return true
-      insert(set, key, nowUs)
+      if (cost > 0) spendRow(set, rows.cells, rows.base, lists, cost, nowUs)
+      return true
     }
+    const rule = set.only
+    const floor = floors.of(rows.shard)
+    if (rule !== undefined && cost > 0 && !set.stateless && (!floor || isOnlyFor(floor, rule))) {
+      const at = set.onlyAt
+      emptyStart()
+      if (floor && isRaised(floor.only!, nowUs)) {
+        rule.algorithm.merge(start, at, floor.only!.state, 0, rule, nowUs)
+        rule.algorithm.begin(start, at, rule, nowUs)
+        onFloor = true
+      }
+      if (rule.algorithm.take(start, at, rule, cost, nowUs) > 0) return false
+      if (onFloor) floored += 1
+      insertStart(key, set.tag, nowUs)
+      return true
+    }
+    prepareStart(set, nowUs)
+    if (waitOf(set, start, 0, lists, cost, nowUs) > 0) return false
+    if (cost === 0 || set.stateless) return true
+    insert(set, key, nowUs)
     spendRow(set, rows.cells, rows.base, lists, cost, nowUs)
     return true
   }

@@ -104,6 +104,7 @@ export function createSharedFloors(
   function withHard(plain: Floor): Floor {
     return {
       ...plain,
+      only: undefined,
       raised: (nowUs) => plain.raised(nowUs) || hardUntilUs > nowUs,
       apply(column, width, rule, state, at, nowUs) {
         const applied = plain.apply(column, width, rule, state, at, nowUs)
