@@ -68,6 +68,23 @@ describe('sluice serve', () => {
     expect(headers.get('x-ratelimit-remaining')).toBe('99')
   })
 
+  it('warns of clients that no request can be', async () => {
+    const { run, write } = await serve(
+      'tiers: { free: 5/1h }\nclients: { alice: free }\nupstreams: { main: echo }\n',
+    )
+    await expect.poll(() => run.said).toContain('no request has the key \\"alice\\", so it counts')
+    write('tiers: { free: 5/1h }\nclients: { bob: free }\nupstreams: { main: echo }\n')
+    await expect.poll(() => run.said, { timeout: 5_000 }).toContain('has the key \\"bob\\"')
+  })
+
+  it('says nothing of clients where only programs ask', async () => {
+    const { child, run } = await serve('tiers: { free: 5/1h }\nclients: { alice: free }\n')
+    child.kill('SIGTERM')
+    await run.exit
+    expect(run.said).toContain('finishing what is under way')
+    expect(run.said).not.toContain('no request has')
+  })
+
   it('remembers over a restart which tier an operator gave to a client', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
     folders.push(folder)

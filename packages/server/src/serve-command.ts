@@ -9,9 +9,11 @@ import { checkWorkers, forWorker, startWorkers, toPrimary } from './app/workers.
 import { type Command, readArguments } from './command.ts'
 import { demoConfig } from './config/demo-config.ts'
 import { readConfig } from './config/read-config.ts'
+import { strayNote } from './config/stray-keys.ts'
 import { unfit, watchConfig } from './config/watch-config.ts'
 import { greeting, type Served } from './greeting.ts'
 import { reportProblems } from './report-problems.ts'
+import type { Settings } from './settings.ts'
 import { version } from './version.ts'
 
 const help = `Usage: sluice serve [OPTIONS]
@@ -55,6 +57,13 @@ export const serveCommand: Command = {
     const workers = workersOf(values.workers)
     checkWorkers(workers, settings)
     const logger = pino({ level }, pino.destination({ dest: 2, sync: false }))
+    const warn = (settings: Settings) => {
+      // Without a gateway, keys may all come from programs.
+      const isGateway = settings.routes.some(({ upstream }) => upstream)
+      const stray = isGateway && cluster.isPrimary ? strayNote(settings) : []
+      if (stray.length > 0) logger.warn(stray.join(' '))
+    }
+    warn(settings)
     if (workers > 1 && cluster.isPrimary) {
       const crew = await startWorkers(workers, logger)
       await io.write(greeting(crew, file, workers))
@@ -67,7 +76,9 @@ export const serveCommand: Command = {
     const reread = async () => {
       const why = file && unfit(file)
       if (why) throw new SluiceError('SLUICE_OPTION', `cannot read ${file}: ${why}`)
-      return forWorker(await read(), workers)
+      const settings = await read()
+      warn(settings)
+      return forWorker(settings, workers)
     }
     const app = await startApp({
       settings: forWorker(settings, workers),

@@ -3,7 +3,7 @@ import { type Rule, SluiceError } from 'sluice'
 import { type Command, readArguments } from './command.ts'
 import { configJsonSchema } from './config/json-schema.ts'
 import { readConfig } from './config/read-config.ts'
-import { keyShapes, strayKeys } from './config/stray-keys.ts'
+import { strayNote } from './config/stray-keys.ts'
 import { reportProblems } from './report-problems.ts'
 import type { KeyPart, Listen, RouteSettings, Settings } from './settings.ts'
 
@@ -52,24 +52,13 @@ export const validateCommand: Command = {
     })
     const read = () => readConfig(text, file, process.env)
     const settings = await reportProblems(file, io, read)
-    for (const line of warningsOf(file, settings)) io.note(line)
+    const [stray, hint] = strayNote(settings)
+    if (stray) {
+      io.note(`${file}: warning: ${stray}`)
+      io.note(`  ${hint}`)
+    }
     return io.write(summaryOf(file, settings))
   },
-}
-
-/** Stray keys that are named; one mistake makes all of them strays. */
-const MOST_NAMED = 5
-
-function warningsOf(file: string, settings: Settings): string[] {
-  const stray = strayKeys(settings)
-  if (stray.length === 0) return []
-  const named = stray.slice(0, MOST_NAMED).map((key) => JSON.stringify(key))
-  const more = stray.length > MOST_NAMED ? ` and ${stray.length - MOST_NAMED} more` : ''
-  return [
-    `${file}: warning: no request has the key ${named.join(', ')}${more}, so it counts only ` +
-      'where a program asks the API by it.',
-    `  Keys of requests look like: ${keyShapes(settings).join('; ')}. See docs/config.md, Keys.`,
-  ]
 }
 
 function summaryOf(file: string, settings: Settings): string {

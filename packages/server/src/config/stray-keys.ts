@@ -11,8 +11,24 @@ export function strayKeys({ clients, overrides, routes }: Settings): string[] {
   return [...listed].filter((key) => !limited.some((route) => canHave(route, key)))
 }
 
-/** keyShapes says what keys look like, one text for each kind of `key`. */
-export function keyShapes({ routes }: Settings): string[] {
+/** Stray keys that are named; one mistake makes all of them strays. */
+const MOST_NAMED = 5
+
+/** strayNote says in two sentences which keys are strays, and what keys look like, if there are any. */
+export function strayNote(settings: Settings): string[] {
+  const stray = strayKeys(settings)
+  if (stray.length === 0) return []
+  const named = stray.slice(0, MOST_NAMED).map((key) => JSON.stringify(key))
+  const more = stray.length > MOST_NAMED ? ` and ${stray.length - MOST_NAMED} more` : ''
+  return [
+    `no request has the key ${named.join(', ')}${more}, so it counts only where a program asks ` +
+      'the API by it.',
+    `Keys of requests look like: ${keyShapes(settings).join('; ')}. See docs/config.md, Keys.`,
+  ]
+}
+
+/** What keys look like, one text for each kind of `key`. */
+function keyShapes({ routes }: Settings): string[] {
   const limited = routes.filter(({ isOpen }) => !isOpen)
   return [...new Set(limited.map(shapeOf))]
 }
