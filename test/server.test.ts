@@ -423,6 +423,7 @@ describe('the API', () => {
     expect(await ask('GET', '/v1/keys?filter=a&filter=b')).toMatch(/^400 .*"filter" once/)
     expect(await (await fetch(`${apiUrl}/v1/keys`)).json()).toMatchObject({ keys: [{}] })
     expect((await fetch(`${apiUrl}/metrics?x=1`)).status).toBe(200)
+    expect((await fetch(`${apiUrl}/v1/keys?fliter=x`, { method: 'HEAD' })).status).toBe(400)
   })
 
   it('counts by the tier that was asked for, and what no limiter was asked for', async () => {

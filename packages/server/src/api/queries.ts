@@ -9,7 +9,9 @@ import { operations } from './openapi.ts'
 export function refuseUnknownQueries(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
     const path = route.url.replace(':key', '{key}')
-    const operation = operations[path]?.[String(route.method).toLowerCase()]
+    // Fastify answers HEAD, too, where there is a GET.
+    const method = route.method === 'HEAD' ? 'get' : String(route.method).toLowerCase()
+    const operation = operations[path]?.[method]
     const isForOperators = operation?.access === 'read' || operation?.access === 'full'
     // Scrapers may add what they like.
     if (!isForOperators || path === '/metrics') return
