@@ -16,14 +16,18 @@ const ACCEPTED =
   'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nX-RateLimit-Limit: 999\r\n\r\n'
 
 /** Serves a gateway; `accept` is what its upstream does with the WebSockets that reach it. */
-async function serve(accept: (socket: Duplex, request: IncomingMessage, head: Buffer) => void) {
+async function serve(
+  accept: (socket: Duplex, request: IncomingMessage, head: Buffer) => void,
+  timeoutMs = 2_000,
+) {
   const upstream = await serveUpstream()
   const reached: Duplex[] = []
   upstream.server.on('upgrade', (request, socket, head) => {
     reached.push(socket.on('error', () => {}).on('end', () => socket.end()))
     accept(socket, request, head)
   })
-  const service = await start(settingsOf({}, undefined, upstream.url))
+  const route = { upstream: { name: 'main', url: upstream.url, timeoutMs } }
+  const service = await start(settingsOf({}, [route]))
   const open = (lines = '', after = '') => talk(service.gatewayUrl, `${OFFER}${lines}\r\n${after}`)
   return { ...service, upstream, reached, open }
 }
@@ -83,6 +87,14 @@ describe('a WebSocket', () => {
     await expect.poll(() => reached.length).toBe(1)
     socket.resetAndDestroy()
     await expect.poll(() => reached[0].destroyed, { timeout: 5_000 }).toBe(true)
+  })
+
+  it('is answered with 504 if the upstream takes too long, which is written down', async () => {
+    const { open, log } = await serve(() => {}, 50)
+    const client = open()
+    await expect.poll(() => client.said).toMatch(/^HTTP\/1\.1 504 .*application\/problem\+json/s)
+    const told = { upstream: 'main', error: 'ETIMEDOUT', msg: 'an upstream does not answer' }
+    expect(log).toContainEqual(expect.objectContaining(told))
   })
 
   it('is cut if the upstream breaks off while it refuses it', async () => {

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { parseRule } from 'sluice'
-import { type App, startApp } from '../../packages/server/src/app/app.ts'
+import { startApp } from '../../packages/server/src/app/app.ts'
 import type { RouteSettings, Settings } from '../../packages/server/src/settings.ts'
 
 /** settingsOf completes settings: free is 5 an hour, pro 100, and all routes go to `upstream`. */
@@ -70,13 +70,14 @@ export async function closeAll(): Promise<void> {
   for (const close of closers.splice(0).reverse()) await close()
 }
 
-/** start runs the service; `next` is what a reload would read. */
-export async function start(settings: Settings): Promise<App & { next: () => Settings }> {
-  const service = { next: () => settings }
+/** start runs the service; `next` is what a reload would read, and `log` what was written down. */
+export async function start(settings: Settings) {
+  const log: { msg: string; [field: string]: unknown }[] = []
+  const service = { next: () => settings, log }
   const app = await startApp({
     settings,
     version: '0.0.0',
-    logger: pino({ level: 'silent' }),
+    logger: pino({}, { write: (line: string) => void log.push(JSON.parse(line)) }),
     reread: async () => service.next(),
   })
   closers.push(() => app.close())

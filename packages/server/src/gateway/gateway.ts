@@ -8,6 +8,7 @@ import type { Settings } from '../settings.ts'
 import { answer } from './answer.ts'
 import { bodyProblem, hangUp, sized } from './body.ts'
 import { hideType, withType } from './content-type.ts'
+import type { OnFailure } from './failure.ts'
 import { plainPath } from './path.ts'
 import { createProxy } from './proxy.ts'
 import type { Asked } from './router.ts'
@@ -71,14 +72,15 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
 
   /** One line a second for each upstream is enough to know. */
   const lines = createLimiter(tokenBucket({ limit: 1, per: '1s' }))
+  const onFailure: OnFailure = ({ name, url }, { code, message }) => {
+    if (!lines.allow(name)) return
+    logger.warn({ upstream: name, url, error: code ?? message }, 'an upstream does not answer')
+  }
   const proxy = createProxy({
     // As many as there can be clients, so that nobody waits for those of others.
     connections,
     isProxy: (address) => current().isProxy(address),
-    onFailure({ name, url }, { code, message }) {
-      if (!lines.allow(name)) return
-      logger.warn({ upstream: name, url, error: code ?? message }, 'an upstream does not answer')
-    },
+    onFailure,
   })
   app.addHook('onClose', proxy.close)
 
@@ -98,6 +100,7 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   const cutAll = addUpgrades(app.server, {
     find: (request) => bodyProblem(request, bodyBytes) ?? routeFor(request),
     isProxy: (address) => current().isProxy(address),
+    onFailure,
   })
   app.addHook('preClose', (done) => {
     cutAll()

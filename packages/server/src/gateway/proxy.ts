@@ -3,11 +3,11 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Transform } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Agent, type Dispatcher } from 'undici'
-import { problem } from '../problem.ts'
 import type { UpstreamSettings } from '../settings.ts'
 import { answer } from './answer.ts'
 import { hangUp, isOversized, tooLarge } from './body.ts'
 import { withType } from './content-type.ts'
+import { failureProblem, type OnFailure } from './failure.ts'
 import { clientHeaders, limitFields, upstreamHeaders } from './forwarding.ts'
 
 /** ProxyOptions are what requests are passed on by. */
@@ -16,8 +16,7 @@ export interface ProxyOptions {
   readonly connections: number
   /** Whether a peer is a proxy that is believed. */
   isProxy(address: string): boolean
-  /** An upstream could not be reached, broke off, or took too long. */
-  onFailure(upstream: UpstreamSettings, error: Error & { code?: string }): void
+  readonly onFailure: OnFailure
 }
 
 /** Proxy passes requests on, and answers with what comes back. */
@@ -89,8 +88,7 @@ export function createProxy({ connections, isProxy, onFailure }: ProxyOptions): 
       if (reply.sent) return
       if (isOversized(body)) return void answer(reply, tooLarge)
       if (!reply.raw.destroyed) onFailure(upstream, error)
-      const { code } = error as { code?: string }
-      answer(reply, code?.includes('TIMEOUT') ? tooLate : unreachable)
+      answer(reply, failureProblem(error))
     }
   }
 
@@ -138,6 +136,3 @@ function moveFields(reply: FastifyReply): ReadonlySet<string> {
   }
   return ours
 }
-
-const unreachable = problem(502, 'The upstream could not be reached, or broke off.')
-const tooLate = problem(504, 'The upstream did not answer in time.')

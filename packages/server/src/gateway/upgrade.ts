@@ -10,6 +10,7 @@ import type { Socket } from 'node:net'
 import { type Duplex, pipeline } from 'node:stream'
 import { PROBLEM_TYPE, type Problem, problem, problemText } from '../problem.ts'
 import type { UpstreamSettings } from '../settings.ts'
+import { failureProblem, type OnFailure } from './failure.ts'
 import { clientHeaders, limitFields, upstreamHeaders } from './forwarding.ts'
 import type { Route } from './routes.ts'
 
@@ -17,6 +18,7 @@ import type { Route } from './routes.ts'
 export interface UpgradeOptions {
   find(request: IncomingMessage): Route | Problem
   isProxy(address: string): boolean
+  readonly onFailure: OnFailure
 }
 
 /**
@@ -24,7 +26,8 @@ export interface UpgradeOptions {
  * that the bytes go both ways as they come. The result cuts all of them, also those that are still
  * being opened, and no more are opened from then on.
  */
-export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): () => void {
+export function addUpgrades(server: Server, options: UpgradeOptions): () => void {
+  const { find, isProxy, onFailure } = options
   const open = new Set<Duplex>()
   let isClosing = false
   const answers = new WeakMap<Duplex, ServerResponse>()
@@ -84,17 +87,20 @@ export function addUpgrades(server: Server, { find, isProxy }: UpgradeOptions): 
     const { hostname, port, protocol } = url
     const to = { protocol, hostname, port, path: request.url, method: request.method, headers }
     const asked = send({ ...to, timeout: upstream.timeoutMs, agent: false })
-    asked.once('timeout', () => asked.destroy(new Error('timeout')))
+    asked.once('timeout', () => asked.destroy(late()))
     // Whoever leaves before the upstream has answered is not waited for.
     socket.once('close', () => asked.destroy())
-    asked.on('error', () => {
-      if (!response.headersSent && !socket.destroyed) answer(response, unreachable)
-    })
+    const fail = (error: Error) => {
+      if (response.headersSent || socket.destroyed) return
+      onFailure(upstream, error)
+      answer(response, failureProblem(error))
+    }
+    asked.on('error', fail)
     asked.once('response', (refused) => {
       const { statusCode = 0 } = refused
       if (statusCode < 200 || statusCode > 599) {
         refused.destroy()
-        return answer(response, unreachable)
+        return fail(new Error(`it answered with ${statusCode}`))
       }
       response.writeHead(statusCode, clientHeaders(refused.headers, limitFields(response)))
       pipeline(refused, response, () => {})
@@ -143,7 +149,11 @@ function answer(response: ServerResponse, told: Problem): void {
 
 const nothing = problem(404, 'No upstream here speaks WebSocket.')
 const stopping = problem(503, 'The gateway is shutting down.')
-const unreachable = problem(502, 'The upstream could not be reached, or did not answer in time.')
+
+/** Node only says that nothing has come, and leaves the error to us. */
+function late(): Error {
+  return Object.assign(new Error('it did not answer in time'), { code: 'ETIMEDOUT' })
+}
 
 /** What makes the offer: the names of fields, and what Connection says of them. */
 const OFFER = new Set(['upgrade', 'http2-settings'])
