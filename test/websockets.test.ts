@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, RequestListener } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -18,9 +18,9 @@ const ACCEPTED =
 /** Serves a gateway; `accept` is what its upstream does with the WebSockets that reach it. */
 async function serve(
   accept: (socket: Duplex, request: IncomingMessage, head: Buffer) => void,
-  timeoutMs = 2_000,
+  { timeoutMs = 2_000, listener }: { timeoutMs?: number; listener?: RequestListener } = {},
 ) {
-  const upstream = await serveUpstream()
+  const upstream = await serveUpstream(listener)
   const reached: Duplex[] = []
   upstream.server.on('upgrade', (request, socket, head) => {
     reached.push(socket.on('error', () => {}).on('end', () => socket.end()))
@@ -79,18 +79,33 @@ describe('a gateway that stops', () => {
 
 describe('a WebSocket', () => {
   it('lets go of the upstream if the client leaves before it is accepted', async () => {
-    const { reached, open } = await serve(async (socket) => {
-      await sleep(200)
-      accept(socket.resume())
+    const wait = (socket: Duplex) => void socket.resume()
+    const { reached, open, log } = await serve(wait, { timeoutMs: 60_000 })
+    for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
+      const { socket } = open()
+      await expect.poll(() => reached.length).toBe(1)
+      socket[leave]()
+      await expect.poll(() => reached[0].destroyed, { timeout: 5_000 }).toBe(true)
+      await expect.poll(() => socket.destroyed).toBe(true)
+      reached.pop()
+    }
+    expect(log.filter(({ level }) => level !== 30)).toEqual([])
+  })
+
+  it('hears what the upstream still says after the client has said all', async () => {
+    const { open } = await serve((socket) => {
+      socket.prependListener('end', () => socket.write('bye')).resume()
+      accept(socket)
     })
-    const { socket } = open()
-    await expect.poll(() => reached.length).toBe(1)
-    socket.resetAndDestroy()
-    await expect.poll(() => reached[0].destroyed, { timeout: 5_000 }).toBe(true)
+    const client = open()
+    await expect.poll(() => client.said).toMatch(/^HTTP\/1\.1 101 /)
+    client.socket.end()
+    await expect.poll(() => client.said).toMatch(/bye$/)
+    await expect.poll(() => client.socket.destroyed).toBe(true)
   })
 
   it('is answered with 504 if the upstream takes too long, which is written down', async () => {
-    const { open, log } = await serve(() => {}, 50)
+    const { open, log } = await serve(() => {}, { timeoutMs: 50 })
     const client = open()
     await expect.poll(() => client.said).toMatch(/^HTTP\/1\.1 504 .*application\/problem\+json/s)
     const told = { upstream: 'main', error: 'ETIMEDOUT', msg: 'an upstream does not answer' }
@@ -175,6 +190,21 @@ describe('a WebSocket', () => {
     socket.once('connect', () => socket.resetAndDestroy())
     await sleep(50)
     expect((await fetch(gatewayUrl)).status).toBe(200)
+  })
+
+  it('is not asked for if the client leaves while it waits', async () => {
+    const listener: RequestListener = async (_request, response) => {
+      await sleep(200)
+      response.end('late')
+    }
+    const { gatewayUrl, reached, upstream } = await serve(accept, { listener })
+    const first = 'POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na'
+    const client = talk(gatewayUrl, `${first}${OFFER}\r\n`)
+    await expect.poll(() => upstream.asked.length).toBe(1)
+    client.socket.end()
+    await expect.poll(() => client.socket.destroyed).toBe(true)
+    expect(client.said).toMatch(/^HTTP\/1\.1 200 .*late$/s)
+    expect(reached).toHaveLength(0)
   })
 })
 

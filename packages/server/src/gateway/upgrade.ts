@@ -34,7 +34,7 @@ export function addUpgrades(server: Server, options: UpgradeOptions): () => void
 
   server.prependListener('request', ({ socket }, response) => answers.set(socket, response))
   server.on('upgrade', (request, socket, head) => {
-    socket.on('error', () => socket.destroy())
+    socket.on('error', leave)
     const before = answers.get(socket)
     const next = () => {
       if (!socket.destroyed) begin(request, socket, head)
@@ -45,6 +45,8 @@ export function addUpgrades(server: Server, options: UpgradeOptions): () => void
   })
 
   function begin(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    // The client has left meanwhile, but for what is still being sent to it.
+    if (socket.readableEnded) return void socket.end()
     // Nobody has to take up an offer to speak something else: it is a request like any other.
     if (!isWebSocket(request)) {
       // Node adds them again, and has not taken them away.
@@ -53,7 +55,9 @@ export function addUpgrades(server: Server, options: UpgradeOptions): () => void
       return void server.emit('connection', socket)
     }
     open.add(socket)
-    socket.once('timeout', () => socket.destroy()).once('close', () => open.delete(socket))
+    socket.once('timeout', leave).once('close', () => open.delete(socket))
+    // Half a connection is no WebSocket, and Node would keep it.
+    socket.once('end', leave)
     const response = new ServerResponse(request)
     response.assignSocket(socket as never)
     response.shouldKeepAlive = false
@@ -111,6 +115,8 @@ export function addUpgrades(server: Server, options: UpgradeOptions): () => void
       other.on('error', () => socket.destroy())
       socket.once('close', () => other.destroy())
       other.once('close', () => socket.destroy())
+      // From here on the upstream is told when a client says no more.
+      socket.off('end', leave)
       response.detachSocket(socket as never)
       socket.write(headText(accepted, response), 'latin1')
       if (otherHead.length > 0) socket.write(otherHead)
@@ -124,6 +130,10 @@ export function addUpgrades(server: Server, options: UpgradeOptions): () => void
     isClosing = true
     for (const socket of open) socket.destroy()
   }
+}
+
+function leave(this: Duplex): void {
+  this.destroy()
 }
 
 /** Only a GET opens one, and nobody upgrades from HTTP/1.0. */
