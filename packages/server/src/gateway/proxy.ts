@@ -46,6 +46,8 @@ export function createProxy({ connections, isProxy, onFailure }: ProxyOptions): 
 
   function pass(request: FastifyRequest, reply: FastifyReply, upstream: UpstreamSettings) {
     const { raw } = request
+    // A request whose body breaks off knows it no more.
+    const { socket } = raw
     const body = request.body instanceof Transform ? request.body : null
     body?.once('error', () => hangUp(request, reply))
     // A client that has gone sends nothing more, and waits for nothing.
@@ -87,7 +89,8 @@ export function createProxy({ connections, isProxy, onFailure }: ProxyOptions): 
     function fail(error: Error): void {
       if (reply.sent) return
       if (isOversized(body)) return void answer(reply, tooLarge)
-      if (!reply.raw.destroyed) onFailure(upstream, error)
+      // No fault of the upstream if the client has gone, or was cut off: the response knows later.
+      if (!socket.destroyed) onFailure(upstream, error)
       answer(reply, failureProblem(error))
     }
   }
