@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import type { RequestListener } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { pino } from 'pino'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -11,9 +13,9 @@ afterEach(async () => {
   await closeAll()
 })
 
-/** Serves a gateway without limits, whose upstream never answers; `drain` stops it after so long. */
-async function serve() {
-  const upstream = await serveUpstream(() => {})
+/** Serves a gateway without limits; `drain` stops it, and waits so long. */
+async function serve(listener: RequestListener) {
+  const upstream = await serveUpstream(listener)
   const settings = settingsOf({}, undefined, upstream.url)
   const log: string[] = []
   const gateway = await createGateway({
@@ -29,23 +31,66 @@ async function serve() {
   const url = await gateway.listen({ host: '127.0.0.1', port: 0 })
   const ask = (text: string) => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {})
-    clients.push(socket.resume())
+    clients.push(socket)
+    const client = { socket, said: '' }
+    socket.on('data', (data) => {
+      client.said += data
+    })
     socket.write(text)
-    return socket
+    return client
   }
   return { upstream, log, ask, drain: (ms: number) => drain(performance.now() + ms) }
 }
 
+/** Whether nobody listens there any more. */
+function isDeaf(port = 0): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1')
+  return once(socket, 'connect').then(
+    () => !socket.destroy(),
+    () => true,
+  )
+}
+
+describe('a gateway that finishes what is under way', () => {
+  it('refuses what comes next on a connection, and hangs up', async () => {
+    const { upstream, ask, drain } = await serve((request, response) => {
+      request.resume().once('end', () => response.end('done'))
+    })
+    const begun = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\na'
+    const asked = [ask(begun), ask(begun)]
+    await expect.poll(() => upstream.asked.length).toBe(2)
+    const drained = drain(30_000)
+    await expect.poll(() => isDeaf(asked[0].socket.remotePort)).toBe(true)
+    asked[0].socket.write('bGET /next HTTP/1.1\r\nHost: x\r\n\r\n')
+    asked[1].socket.write('bPOST /next HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc')
+    await drained
+    for (const client of asked) {
+      await expect.poll(() => client.socket.destroyed).toBe(true)
+      const [, first, next] = client.said.split('HTTP/1.1 ')
+      expect(first).toMatch(/^200 /)
+      expect(next).toMatch(/^503 .*^content-type: application\/problem\+json;/ims)
+      expect(next).toMatch(/^connection: close\r$/im)
+      expect(JSON.parse(next.split('\r\n\r\n')[1])).toEqual({
+        type: 'about:blank',
+        status: 503,
+        title: 'Service Unavailable',
+        detail: 'The gateway is shutting down.',
+      })
+    }
+    expect(upstream.asked).toHaveLength(2)
+  })
+})
+
 describe('a gateway that waits no longer', () => {
   it('does not blame the upstream for requests that it cuts', async () => {
-    const { upstream, log, ask, drain } = await serve()
+    const { upstream, log, ask, drain } = await serve(() => {})
     const asked = [
       ask('GET / HTTP/1.1\r\nHost: x\r\n\r\n'),
       ask('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\na'),
     ]
     await expect.poll(() => upstream.asked.length).toBe(2)
     await drain(50)
-    await expect.poll(() => asked.every(({ destroyed }) => destroyed)).toBe(true)
+    await expect.poll(() => asked.every(({ socket }) => socket.destroyed)).toBe(true)
     await expect.poll(() => upstream.asked.every(({ socket }) => socket.destroyed)).toBe(true)
     expect(log).toEqual([])
   })

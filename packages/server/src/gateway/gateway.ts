@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { createLimiter, tokenBucket } from 'sluice'
 import { type Problem, problem } from '../problem.ts'
 import type { Settings } from '../settings.ts'
-import { answer } from './answer.ts'
+import { answer, stopping } from './answer.ts'
 import { bodyProblem, hangUp, sized } from './body.ts'
 import { hideType, withType } from './content-type.ts'
 import type { OnFailure } from './failure.ts'
@@ -53,6 +53,8 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: 1_000,
     },
+    // Who comes while we close is told so by us, as a problem. Fastify adds `Connection: close`.
+    return503OnClosing: false,
     exposeHeadRoutes: false,
     onProtoPoisoning: 'ignore',
     frameworkErrors: (_error, _request, reply) => void answer(reply, badPath),
@@ -102,12 +104,15 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
     isProxy: (address) => current().isProxy(address),
     onFailure,
   })
+  let isClosing = false
   app.addHook('preClose', (done) => {
+    isClosing = true
     cutAll()
     done()
   })
 
   app.addHook('onRequest', (request, reply, next) => {
+    if (isClosing) return void answer(reply, stopping)
     const wrong = bodyProblem(request.raw, bodyBytes)
     if (wrong) {
       hangUp(request, reply)

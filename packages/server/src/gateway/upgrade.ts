@@ -10,6 +10,7 @@ import type { Socket } from 'node:net'
 import { type Duplex, pipeline } from 'node:stream'
 import { PROBLEM_TYPE, type Problem, problem, problemText } from '../problem.ts'
 import type { UpstreamSettings } from '../settings.ts'
+import { stopping } from './answer.ts'
 import { failureProblem, type OnFailure } from './failure.ts'
 import { clientHeaders, limitFields, upstreamHeaders } from './forwarding.ts'
 import type { Route } from './routes.ts'
@@ -158,7 +159,6 @@ function answer(response: ServerResponse, told: Problem): void {
 }
 
 const nothing = problem(404, 'No upstream here speaks WebSocket.')
-const stopping = problem(503, 'The gateway is shutting down.')
 
 /** Node only says that nothing has come, and leaves the error to us. */
 function late(): Error {
