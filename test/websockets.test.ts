@@ -112,6 +112,15 @@ describe('a WebSocket', () => {
     expect(log).toContainEqual(expect.objectContaining(told))
   })
 
+  it('may be silent for longer than an answer may take', async () => {
+    const { open, reached } = await serve(accept, { timeoutMs: 50 })
+    const client = open()
+    await expect.poll(() => client.said).toMatch(/^HTTP\/1\.1 101 /)
+    await sleep(300)
+    reached[0].write('still here')
+    await expect.poll(() => client.said).toMatch(/still here$/)
+  })
+
   it('is cut if the upstream breaks off while it refuses it', async () => {
     const { open } = await serve(async (socket) => {
       socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 100\r\n\r\nhalf')
