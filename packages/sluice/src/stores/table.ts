@@ -247,7 +247,10 @@ export function createTable(
   function allowUnblocked(set: LaidRules, key: string, cost: number, nowUs: number): boolean {
     const isBlocked = blockedUs(key, nowUs) > 0
     const known = find(set, key, nowUs)
-    return !isBlocked && allowAny(set, key, cost, nowUs, known)
+    if (!isBlocked) return allowAny(set, key, cost, nowUs, known)
+    // What the floor holds for it goes over to these rules, as a row would have.
+    if (!known) prepareStart(set, nowUs)
+    return false
   }
 
   return {
@@ -306,6 +309,7 @@ export function createTable(
 
     refund(set, key, cost, nowUs) {
       if (find(set, key, nowUs)) refundRow(set, rows.cells, rows.base, lists, cost, nowUs)
+      else prepareStart(set, nowUs)
     },
 
     block: (key, untilUs, nowUs) => blocks.set(rows.idOf(key), untilUs, nowUs),

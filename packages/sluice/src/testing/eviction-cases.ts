@@ -1,6 +1,8 @@
 import { fixedWindow } from '../algorithms/fixed-window.ts'
+import { tokenBucket } from '../algorithms/token-bucket.ts'
 import { createPolicy } from '../policy.ts'
 import type { Rule } from '../rule.ts'
+import type { Limiter } from '../verbs.ts'
 import { equal } from './equal.ts'
 import { limiterOn } from './limiter-on.ts'
 import { createModel } from './model.ts'
@@ -50,6 +52,7 @@ export function evictionCases(
         equal((await limiter.peek('blocked')).source, 'blocked', 'blocked')
       },
     },
+    ...(without.includes('token-bucket') ? [] : slowerTierCases(make)),
     {
       name: 'a key that is reset in a full store is fresh',
       async run() {
@@ -62,6 +65,46 @@ export function evictionCases(
       },
     },
   ]
+}
+
+/** A key may be evicted in one tier and come back in another. */
+function slowerTierCases(make: MakeStore): SuiteCase[] {
+  return [
+    {
+      name: 'an evicted key that asks in a slower tier while it is blocked is forgiven nothing',
+      run: () =>
+        asksInSlowerTier(make, async (limiter) => {
+          await limiter.block('a', '500ms')
+          // Only a limiter that answers at once has it.
+          const ask = limiter.allow ?? limiter.check
+          await ask('a', 1, { tier: 'slow' })
+          await limiter.unblock('a')
+        }),
+    },
+    {
+      name: 'an evicted key that gets a refund in a slower tier is forgiven nothing else',
+      run: () => asksInSlowerTier(make, (limiter) => limiter.refund('a', 1, { tier: 'slow' })),
+    },
+  ]
+}
+
+/** What `ask` does in the slower tier carries over what the key had used, though it has no row. */
+async function asksInSlowerTier(
+  make: MakeStore,
+  ask: (limiter: Limiter) => void | Promise<void>,
+): Promise<void> {
+  const { store, clock } = await make({ maxKeys: 1 })
+  const tiers = {
+    fast: tokenBucket({ limit: 5, per: '1s' }),
+    slow: tokenBucket({ limit: 5, per: '1m' }),
+  }
+  const limiter = limiterOn(createPolicy({ tiers, defaultTier: 'fast' }), { store, name: 'tiers' })
+  await limiter.charge('a', 5)
+  await limiter.charge('b', 1)
+  clock.advance(100)
+  await ask(limiter)
+  clock.advance(1_000)
+  equal((await limiter.peek('a', 5, { tier: 'slow' })).allowed, false, 'the whole capacity')
 }
 
 /** A request, and whether it was admitted. */
