@@ -24,6 +24,13 @@ describe.each(stores)('a flood of strangers on $name', ({ make }) => {
     expect(throttled.filter((key) => limiter.allow(key))).toEqual([])
   })
 
+  it('takes little from others where throttled clients came one after the other', () => {
+    const throttled = Array.from({ length: 100 }, (_, i) => `throttled ${i}`)
+    const limiter = flooded(make, throttled)
+    expect(throttled.filter((key) => limiter.allow(key))).toEqual([])
+    expect(limiter.peek('new').remaining).toBeGreaterThan(900)
+  })
+
   // Those that have to go are near to fresh, so the floor that they leave behind is low: it rises by
   // 1 to 2.5 units each time the store is filled. If the nearest of four went it would be 6.7.
   it('takes little from other strangers', () => {

@@ -6,9 +6,9 @@ const PAGE_BITS = 10
 const PAGE_ROWS = 1 << PAGE_BITS
 const PAGE_MASK = PAGE_ROWS - 1
 
-/** Rows looked at most to make way when all are taken, and by an insert that takes part in a sweep. */
-const LOOKED_AT_FULL = 16
+/** Rows looked at by an insert that takes part in a sweep, and at most when all are taken. */
 const LOOKED_AT = 4
+const LOOKED_AT_FULL = 16
 
 /** Below this many rows, those that have become fresh are left alone: they may come back. */
 const SWEPT_FROM = 1 << 16
@@ -83,7 +83,8 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
     let nearest = -1
     let nearestUs = Number.POSITIVE_INFINITY
     for (let left = full ? LOOKED_AT_FULL : LOOKED_AT; left > 0 && rows.size > 0; left -= 1) {
-      point(nextRow())
+      const near = !full || left > LOOKED_AT_FULL - LOOKED_AT
+      point(near ? nextRow() : farRow(left))
       const freshUs = care.freshAtUs(rows.cells, rows.base, rows.tag)
       if (freshUs <= nowUs) {
         remove()
@@ -111,6 +112,12 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
       }
       if (keys[hand] !== '') return hand
     }
+  }
+
+  /** One of some rows all over the table: those that came one after the other may be much alike. */
+  function farRow(i: number): number {
+    const at = (hand + i * Math.ceil(keys.length / LOOKED_AT_FULL)) % keys.length
+    return keys[at] === '' ? nextRow() : at
   }
 
   // Plain fields only: an accessor would turn the object into a slow one.
