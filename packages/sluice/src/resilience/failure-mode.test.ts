@@ -145,6 +145,24 @@ describe('while its store fails, a limiter', () => {
     expect(await limiter.check('alice')).toMatchObject({ allowed: false, source: 'blocked' })
   })
 
+  it('does not bring back what was lifted or reset while the store was there', async () => {
+    const { limiter, be } = shaky()
+    const locally = async () => {
+      be('failing')
+      const { allowed, remaining, source } = await limiter.check('alice', 4)
+      be('well')
+      return [allowed, remaining, source]
+    }
+    await limiter.block('alice', '1m')
+    await limiter.unblock('alice')
+    expect(await locally()).toEqual([true, 0, 'local'])
+    expect(await locally()).toEqual([false, 0, 'local'])
+    await limiter.reset('alice')
+    expect(await locally()).toEqual([true, 0, 'local'])
+    await limiter.clear()
+    expect(await locally()).toEqual([true, 0, 'local'])
+  })
+
   it('asks no more after five failures, but for one call every 100 ms', async () => {
     const [degraded, recovered] = [vi.fn(), vi.fn()]
     const { limiter, be, asked } = shaky({ onDegraded: degraded, onRecovered: recovered })
