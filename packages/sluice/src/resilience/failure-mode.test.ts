@@ -186,6 +186,26 @@ describe('while its store fails, a limiter', () => {
     expect(asked).toHaveLength(8)
   })
 
+  it('says why the store failed, and decides whatever becomes of who is told', async () => {
+    const told: unknown[] = []
+    const uncaught = (error: unknown) => told.push(error)
+    process.once('uncaughtException', uncaught)
+    const onDegraded = vi.fn(() => {
+      throw new Error('of onDegraded')
+    })
+    const { limiter, be } = shaky({ onDegraded })
+    be('failing')
+    for (let i = 0; i < 5; i += 1) expect((await limiter.check('alice', 0)).source).toBe('local')
+    expect(onDegraded).toHaveBeenCalledWith(
+      expect.objectContaining({
+        code: 'SLUICE_STORE_UNAVAILABLE',
+        cause: expect.objectContaining({ message: 'connection refused' }),
+      }),
+    )
+    await vi.waitFor(() => expect(told).toMatchObject([{ message: 'of onDegraded' }]))
+    process.off('uncaughtException', uncaught)
+  })
+
   it('takes no charge of nothing for a sign of life', async () => {
     const recovered = vi.fn()
     const { limiter, be } = shaky({ onRecovered: recovered })
