@@ -47,6 +47,59 @@ describe('the guard', () => {
     }
   })
 
+  it('knows IPv6 clients by their network of 64 bits, unless it is told otherwise', async () => {
+    const keysOf = async (options: object) => {
+      const keys: string[] = []
+      const onDecision = ({ key }: { key: string }) => void keys.push(key)
+      const guard = createGuard<object, object>({ rules: ten, onDecision, ...options })
+      for (const peer of ['2001:db8:0:7::1', '::ffff:192.0.2.7']) {
+        await guard.enter({}, { ...incoming, peer })
+      }
+      return keys
+    }
+    expect(await keysOf({})).toEqual(['2001:db8:0:7:0:0:0:0/64', '192.0.2.7'])
+    expect(await keysOf({ ipv6Bits: 128 })).toEqual(['2001:db8:0:7:0:0:0:1', '192.0.2.7'])
+  })
+
+  it('answers an unwanted address with a problem that claims nothing else', async () => {
+    const guard = createGuard<object, object>({ rules: ten, denyList: ['192.0.2.0/24'] })
+    const { refusal, fields } = await guard.enter({}, incoming)
+    expect(fields).toEqual([])
+    expect(refusal?.fields).toEqual([
+      ['content-type', 'application/problem+json'],
+      ['cache-control', 'no-store'],
+    ])
+    expect(JSON.parse(refusal?.body ?? '')).toEqual({
+      type: 'about:blank',
+      title: 'Forbidden',
+      status: 403,
+    })
+  })
+
+  it('lets onLimited replace fields, whatever their case, and keeps the others', async () => {
+    const fields = [['Retry-After', '7']] as const
+    const guard = createGuard<object, object>({ rules: one, onLimited: () => ({ fields }) })
+    await guard.enter({}, incoming)
+    expect((await guard.enter({}, incoming)).refusal).toMatchObject({
+      status: 429,
+      fields: [
+        ['content-type', 'application/problem+json'],
+        ['cache-control', 'no-store'],
+        ['Retry-After', '7'],
+      ],
+    })
+  })
+
+  it('in shadow refuses not even what can never pass, and settles what was spent', async () => {
+    const limiter = createLimiter(ten)
+    const [key, shadow] = [() => 'alice', true]
+    const never = createGuard<object, object>({ limiter, key, cost: 11, shadow })
+    expect(await never.enter({}, incoming)).toEqual({ fields: [], refusal: undefined })
+    const guard = createGuard<object, object>({ limiter, key, shadow, finalCost: () => 4 })
+    guard.settle(await guard.enter({}, incoming), {}, {}, true)
+    await vi.waitFor(() => expect(limiter.peek('alice').remaining).toBe(6))
+  })
+
   it.each([-5, 1.5, Number.NaN, null, '3', {}])('reports a final cost of %s', async (final) => {
     const onError = vi.fn()
     const limiter = createLimiter(ten)
