@@ -132,6 +132,12 @@ describe('calls on their way to Redis', () => {
     expect(await limiter.check('alice', 4)).toMatchObject({ remaining: 6, source: 'store' })
     expect(trips).toHaveLength(2)
     expect((await limiter.peek('alice')).remaining).toBe(6)
+    // Several at once go another way.
+    clock.advance(3_600_000)
+    trips.length = 0
+    const both = await limiter.checkMany([{ key: 'alice', cost: 4 }, { key: 'bob' }])
+    expect(both.map(({ remaining }) => remaining)).toEqual([6, 9])
+    expect(trips).toHaveLength(2)
   })
 
   const seed = Math.floor(Math.random() * 2 ** 32)

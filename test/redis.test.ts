@@ -6,6 +6,7 @@ import {
   type Decision,
   defineAlgorithm,
   defineRule,
+  fixedWindow,
   type Rule,
   slidingWindowLog,
   tokenBucket,
@@ -52,6 +53,35 @@ describe('redisStore', () => {
     expect(await ttl()).toBeGreaterThan(4_800)
     expect(await redis.client.object('ENCODING', state)).toBe('int')
     expect((await limiter.peek('alice')).remaining).toBe(5)
+  })
+
+  it('lets nothing expire a millisecond early or late, however it was written', async () => {
+    const { store, clock, prefix } = timedStore(redis.client)
+    const tiers = {
+      a: tokenBucket({ limit: 10, per: 1 }),
+      b: tokenBucket({ limit: 5, per: 1 }),
+      c: fixedWindow({ limit: 10, per: 1 }),
+    }
+    const policy = createPolicy({ tiers, defaultTier: 'a' })
+    const limiter = createLimiter(policy, { store, timeoutMs: 5_000 })
+    const startMs = clock.nowUs() / 1_000
+    const expires = async (name: string) =>
+      Number(await redis.client.call('PEXPIRETIME', `${prefix}:${name}`)) - startMs
+    await limiter.check('alone')
+    expect(await expires('{alone}:token-bucket')).toBe(1)
+    await limiter.checkMany([{ key: 'whole', cost: 10 }, { key: 'part' }])
+    expect(await expires('{whole}:token-bucket')).toBe(1)
+    expect(await expires('{part}:token-bucket')).toBe(1)
+    await limiter.charge('debtor', 11)
+    expect(await expires('{debtor}:token-bucket')).toBe(2)
+    // Carried over to gaps of 200 µs, and then refused, which writes nothing.
+    expect((await limiter.check('debtor', 1, { tier: 'b' })).allowed).toBe(false)
+    expect(await expires('{debtor}:token-bucket')).toBe(3)
+    await limiter.block('blocked', 0.1)
+    expect(await expires('{blocked}:')).toBe(1)
+    clock.advance(0.001)
+    await limiter.check('window', 1, { tier: 'c' })
+    expect(await expires('{window}:fixed-window')).toBe(2)
   })
 
   it('recovers from a flushed script cache, and counts the call once', async () => {
