@@ -42,6 +42,38 @@ describe('access without tokens', () => {
     expect(ask({ host, ...headers })).toBe(403)
     expect(ask({ host, ...headers }, 'check')).toBe(403)
   })
+
+  it.each(['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'])(
+    'is not for what came through a proxy of the machine, which says so by %s',
+    (name) => {
+      expect(ask({ host, [name]: 'somebody' }, 'read')).toBe(403)
+      expect(ask({ host, [name]: 'somebody' }, 'full')).toBe(403)
+      // A proxy that asks for a decision is near, whomever it asks for.
+      expect(ask({ host, [name]: 'somebody' }, 'check')).toBe(200)
+    },
+  )
+
+  it.each(['x-forwarded-uri', 'x-original-uri', 'x-original-url'])(
+    'to decisions is for a proxy that passes on what a page said, and asks by %s',
+    (name) => {
+      const said = { host, origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' }
+      expect(ask({ ...said, [name]: '/' }, 'check')).toBe(200)
+      expect(ask({ ...said, [name]: '/' }, 'read')).toBe(403)
+      expect(ask({ ...said, [name]: '/' }, 'check', '192.0.2.1')).toBe(403)
+    },
+  )
+
+  it.each([
+    ['127.8.9.1', 200],
+    ['::1', 200],
+    ['::ffff:127.0.0.1', 200],
+    ['::ffff:192.0.2.1', 403],
+    ['::12', 403],
+    ['192.0.2.127', 403],
+    ['', 403],
+  ])('from %j is answered with %d', (address, status) =>
+    expect(ask({ host }, 'full', address)).toBe(status),
+  )
 })
 
 describe('access with tokens', () => {
@@ -56,5 +88,24 @@ describe('access with tokens', () => {
     expect(by('neither', 'read')).toBe(401)
     expect(ask({ host, origin: `http://${host}` }, 'read', '127.0.0.1', tokens)).toBe(401)
     expect(ask({ host }, 'check', '127.0.0.1', tokens)).toBe(200)
+  })
+
+  it('takes a field of its own before Authorization, which may be a client’s', () => {
+    const tokens = [{ token: 'change', access: 'full' as const }]
+    const by = (headers: Record<string, string>) =>
+      ask({ host: 'api', ...headers }, 'full', '192.0.2.1', tokens)
+    expect(by({ 'x-sluice-token': 'change', authorization: 'Bearer of-a-client' })).toBe(200)
+    expect(by({ 'x-sluice-token': 'wrong', authorization: 'Bearer change' })).toBe(401)
+    expect(by({ 'x-sluice-token': '' })).toBe(401)
+    expect(by({ authorization: 'bearer  change' })).toBe(200)
+    for (const authorization of [
+      'change',
+      'Basic change',
+      'Bearer',
+      'Bearer chang',
+      'Bearer changes',
+    ]) {
+      expect([authorization, by({ authorization })]).toEqual([authorization, 401])
+    }
   })
 })
