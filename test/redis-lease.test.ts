@@ -271,6 +271,23 @@ describe('a lease', () => {
     expect((await limiter.peek('alice')).remaining).toBe(900)
   })
 
+  it('is forgotten upon clear, and left alone by other rules and by a cost of nothing', async () => {
+    const larger = tokenBucket({ limit: 2_000, per: '30d' })
+    const policy = createPolicy({ tiers: { free: month, pro: larger }, defaultTier: 'free' })
+    const { limiter } = nodeOf(policy, { lease })
+    /** Spends until units are held. */
+    const spend = async () => {
+      do await limiter.check('alice')
+      while ((await limiter.peek('alice')).source !== 'lease')
+    }
+    await spend()
+    expect((await limiter.check('alice', 0)).source).toBe('store')
+    expect((await limiter.check('alice', 1, { tier: 'pro' })).source).toBe('store')
+    await spend()
+    await limiter.clear()
+    expect(await limiter.peek('alice')).toMatchObject({ remaining: 1_000, source: 'store' })
+  })
+
   it('on its way obeys a block, a reset and the end', async () => {
     const name = newName()
     const { limiter } = nodeOf(month, { lease }, name)

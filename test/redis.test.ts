@@ -115,6 +115,17 @@ describe('redisStore', () => {
     expect((await other.peek('alice')).remaining).toBe(9)
   })
 
+  it('takes no name of a limiter for a pattern', async () => {
+    const others = ['ab', 'a*', 'a?', '[ab]', 'a^', 'a\\b', 'b']
+    for (const name of others) {
+      const limiters = new Map(others.map((each) => [each, on(redis.client, each)]))
+      for (const limiter of limiters.values()) await limiter.check('alice')
+      await limiters.get(name)?.clear()
+      const sizes = await Promise.all(Array.from(limiters.values(), (limiter) => limiter.size()))
+      expect([name, ...sizes]).toEqual([name, ...others.map((each) => (each === name ? 0 : 1))])
+    }
+  })
+
   it('admits the limit and not one more from many clients at once', async () => {
     const clients = Array.from({ length: 4 }, () => new Redis(redis.server.port, '127.0.0.1'))
     const limiters = clients.map((each) => on(each, 'fleet'))
