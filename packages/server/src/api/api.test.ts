@@ -1,0 +1,82 @@
+import { pino } from 'pino'
+import { createLimiter, createPolicy, memoryStore, tokenBucket } from 'sluice'
+import { describe, expect, it } from 'vitest'
+import { noAssignments } from '../limits.ts'
+import { type ApiOptions, createApi } from './api.ts'
+import { operations } from './openapi.ts'
+
+const tokens = [
+  { token: 'look', access: 'read' },
+  { token: 'change', access: 'full' },
+] as const
+
+function make(options: Partial<ApiOptions> = {}) {
+  const rule = tokenBucket({ limit: 5, per: '1h' })
+  const policy = createPolicy({ tiers: { free: rule }, defaultTier: 'free' })
+  const tiers = createLimiter(policy, { store: memoryStore() })
+  const limits = {
+    ...{ tiers, policy, assignments: noAssignments, assign() {} },
+    ...{ routes: new Map(), all: new Map([['tiers', tiers]]) },
+  }
+  const settings = { admin: { tokens }, routes: [], clients: {}, overrides: {} }
+  return createApi({
+    logger: pino({ level: 'silent' }),
+    version: '1.2.3',
+    current: () => ({ limits, settings }),
+    notReady: () => undefined,
+    metrics: async () => ({ text: '', type: 'text/plain' }),
+    top: async () => [],
+    reload: async () => {},
+    onDecision() {},
+    ...options,
+  })
+}
+
+/** All that only those with a token may call, but for what the service adds itself. */
+const guarded = Object.entries(operations).flatMap(([path, methods]) =>
+  Object.entries(methods)
+    .filter(([, { access }]) => (access === 'read' || access === 'full') && path !== '/v1/live')
+    .map(([method, { access }]) => ({ method: method.toUpperCase() as 'GET', path, access })),
+)
+
+describe('the API', () => {
+  it('has much that needs a token', () => expect(guarded.length).toBeGreaterThan(10))
+
+  it.each(guarded)('lets nobody $method $path without $access access', async (operation) => {
+    const { method, path, access } = operation
+    const app = await make()
+    const ask = async (token?: string) => {
+      const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+      const url = path.replace('{key}', 'alice')
+      return (await app.inject({ method, url, headers })).statusCode
+    }
+    expect([await ask(), await ask('wrong')]).toEqual([401, 401])
+    if (access === 'full') expect(await ask('look')).toBe(403)
+    else expect(await ask('look')).toBe(200)
+    // It may complain about the body, which is not there.
+    expect([200, 400]).toContain(await ask('change'))
+  })
+
+  it('keeps to itself what is wrong with it', async () => {
+    const top = () => Promise.reject(new Error('connect to redis://:secret@10.0.0.1'))
+    const headers = { authorization: 'Bearer look' }
+    const response = await (await make({ top })).inject({ url: '/v1/top', headers })
+    expect(response.headers['content-type']).toMatch(/^application\/problem\+json/)
+    expect(response.json()).toEqual({
+      type: 'about:blank',
+      title: 'Internal Server Error',
+      status: 500,
+      detail: 'Something is wrong here.',
+    })
+  })
+
+  it('says why nothing should be sent to it', async () => {
+    expect((await (await make()).inject('/readyz')).json()).toEqual({ status: 'ready' })
+    const app = await make({ notReady: () => 'The store is away.' })
+    expect((await app.inject('/readyz')).json()).toMatchObject({
+      status: 503,
+      title: 'Service Unavailable',
+      detail: 'The store is away.',
+    })
+  })
+})
