@@ -1,4 +1,12 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
@@ -66,6 +74,9 @@ describe('openDecisionLog', () => {
     await log.close()
     const names = readdirSync(folder).sort()
     expect(names).toEqual(['decisions.jsonl', 'decisions.jsonl.1', 'decisions.jsonl.2'])
+    // Keys are nobody else's business.
+    const modes = names.map((name) => statSync(join(folder, name)).mode & 0o777)
+    expect(modes).toEqual([0o600, 0o600, 0o600])
     const texts = names.toReversed().map((name) => readFileSync(join(folder, name), 'utf8'))
     const costs = texts.flatMap((text) =>
       text
@@ -91,6 +102,7 @@ describe('openDecisionLog', () => {
     const log = openDecisionLog({ file, maxBytes: 1_048_576, files: 2 }, logger)
     log.note(decided('before'))
     await expect.poll(() => readFileSync(file, 'utf8')).toContain('before')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
     rmSync(file)
     await expect
       .poll(
