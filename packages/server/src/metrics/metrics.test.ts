@@ -2,7 +2,7 @@ import { register } from 'prom-client'
 import { createLimiter, type Decision, gcra } from 'sluice'
 import { manualClock } from 'sluice/testing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { createMetrics, type Metrics } from './metrics.ts'
+import { createMetrics, type Metrics, sumOfCounts } from './metrics.ts'
 
 const allowed: Decision = {
   allowed: true,
@@ -100,6 +100,37 @@ describe('createMetrics', () => {
     expect(all.get(known)).toBe(2)
     expect(startingWith(all, 'sluice_upstream_responses_total')).toHaveLength(10_001)
     expect(all.get('sluice_upstream_seconds_count{upstream="other"}')).toBe(500)
+  })
+
+  it('writes labels so that no name can end one, or begin a line', async () => {
+    const metrics = createMetrics({ version: '1' })
+    const rule = 'a"} 1\nb\\'
+    metrics.decided({ ...free, decision: { ...allowed, rule } })
+    const [sample] = startingWith(await samples(metrics), 'sluice_decisions_total')
+    expect(sample).toContain(String.raw`rule="a\"} 1\nb\\",outcome=`)
+  })
+
+  it('adds up what processes have counted, each series by itself, and nothing else', async () => {
+    const figures = async (...decisions: Decision[]) => {
+      const metrics = createMetrics({ version: '1' })
+      for (const decision of decisions) metrics.decided({ ...free, decision, seconds: 0.5 })
+      metrics.observeStats(() => ({ keys: 5, evictions: 3 }))
+      return metrics.figures()
+    }
+    const sum = sumOfCounts([await figures(allowed, refused), await figures(allowed)])
+    const joined = await createMetrics({ version: '1' }).text([sum, []])
+    const lines = joined.split('\n').filter((line) => line.startsWith('sluice_decision'))
+    const labels = 'route="search",tier="free",rule="burst"'
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        `sluice_decisions_total{${labels},outcome="allowed",source="store"} 2`,
+        `sluice_decisions_total{${labels},outcome="refused",source="store"} 1`,
+        'sluice_decision_seconds_bucket{le="0.25",source="store"} 0',
+        'sluice_decision_seconds_bucket{le="0.5",source="store"} 3',
+        'sluice_decision_seconds_sum{source="store"} 1.5',
+      ]),
+    )
+    expect(joined).not.toMatch(/^sluice_keys /m)
   })
 
   it('counts responses of upstreams by class of status', async () => {
