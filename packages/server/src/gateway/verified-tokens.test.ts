@@ -134,5 +134,18 @@ describe('createVerifiedTokens', () => {
     await expect.poll(() => complaints.length).toBe(1)
     expect(complaints[0]).toContain('it answered with 500')
     expect(await subjectOf(second)).toBe('second')
+    status = 200
+    keys.push({ kty: 'x'.repeat(1_048_576) })
+    nowMs += 600_000
+    expect(await subjectOf(first)).toBe('first')
+    await expect.poll(() => complaints.length).toBe(2)
+    expect(complaints[1]).toContain('it is too large')
+    // Who is left out of the keys is not remembered either.
+    keys.pop()
+    keys.shift()
+    nowMs += 600_000
+    await expect.poll(() => subjectOf(first)).toBeUndefined()
+    expect(await subjectOf(second)).toBe('second')
+    expect(fetched).toBe(5)
   })
 })
