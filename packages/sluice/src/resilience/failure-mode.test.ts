@@ -101,7 +101,11 @@ describe('while its store fails, a limiter', () => {
     const { limiter, be } = shaky({ onStoreFailure: 'closed' })
     be('failing')
     expect(await limiter.check('alice')).toMatchObject({ allowed: false, source: 'closed' })
-    expect(await limiter.checkMany([{ key: 'a' }, { key: 'b' }])).toHaveLength(2)
+    const many = await limiter.checkMany([{ key: 'a' }, { key: 'b' }])
+    expect(many.map(({ allowed, source }) => [allowed, source])).toEqual([
+      [false, 'closed'],
+      [false, 'closed'],
+    ])
   })
 
   it('waits for a silent one no longer than timeoutMs', async () => {
