@@ -15,7 +15,10 @@ function check(root: string, files: Record<string, string>): string[] {
 describe('the import arrows', () => {
   it('hold in the tree', () => {
     const files = readSources(resolve(import.meta.dirname, '..'))
-    expect(Object.keys(files)).toContain('packages/sluice/src/index.ts')
+    // Those that built-ins of Node are looked for from; who is not there reaches nothing.
+    for (const name of ['index', 'middleware/fetch', 'middleware/hono']) {
+      expect(Object.keys(files)).toContain(`packages/sluice/src/${name}.ts`)
+    }
     expect(checkArrows(files)).toEqual([])
   })
 

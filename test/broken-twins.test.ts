@@ -1,7 +1,7 @@
 import { memoryStore } from 'sluice'
 import { type MakeStore, manualClock, storeSuite } from 'sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { twins } from './broken-twins.ts'
+import { soundTwins, twins } from './broken-twins.ts'
 
 async function complaintsAbout(make: MakeStore): Promise<string[]> {
   const complaints: string[] = []
@@ -20,6 +20,10 @@ describe('the store suite', () => {
     })
     expect(complaints).toEqual([])
   })
+
+  it.each(soundTwins)('has nothing to say when $bug', async ({ make }) =>
+    expect(await complaintsAbout(make)).toEqual([]),
+  )
 
   it.each(twins.map((twin) => [twin.bug, twin] as const))('notices when %s', async (_, twin) => {
     const complaints = await complaintsAbout(twin.make)

@@ -87,6 +87,12 @@ const withWaits = (bug: string, wait: (us: number) => number): Twin =>
     })
   })
 
+/** soundTwins are made the same way, without a bug: the suite must have nothing to say. */
+export const soundTwins: readonly Twin[] = [
+  withAlgorithm('no algorithm is patched', () => ({})),
+  aroundDecide('no table is wrapped', (table, ...call) => table.decide(...call)),
+]
+
 /** twins are the field's bugs, as far as a store or an algorithm can have them. */
 export const twins: readonly Twin[] = [
   withAlgorithm('an idle key is clamped to now − tolerance and gets up to twice its burst', (a) =>
