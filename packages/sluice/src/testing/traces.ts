@@ -147,11 +147,13 @@ export const traces: readonly Trace[] = [
     ],
   },
   {
-    name: 'ends windows shorter than a second, and longer than setTimeout can count',
+    name: 'ends a window longer than setTimeout can count, and not before its time',
     rule: fixedWindow({ limit: 1, per: '30d' }),
     lines: [
       [0, 1, true, 0, 0],
       [1, 1, false, 0, 30 * DAY - 1],
+      [2, 1, false, 0, 30 * DAY - 2],
+      [30 * DAY - 0.001, 1, false, 0, 0.001],
       [30 * DAY, 1, true, 0, 0],
     ],
   },
