@@ -1,6 +1,6 @@
 import 'reflect-metadata'
 import { createServer, type RequestListener } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ArgumentsHost, Catch, Controller, Get, Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
@@ -39,7 +39,8 @@ interface Slow {
   readonly limiter: Limiter
   /** Calls that reached the handler. */
   readonly ran: () => void
-  readonly later?: boolean
+  /** Says who asks: at once, or when the connection has gone. */
+  keyOf(socket: Socket): string | Promise<string>
 }
 
 type Status = { readonly statusCode: number }
@@ -47,10 +48,9 @@ const failures = (_request: unknown, { statusCode }: Status) => (statusCode < 40
 const HANDLER_MS = 30
 
 const slow: Record<string, (what: Slow) => Promise<number>> = {
-  async express({ limiter, ran, later }) {
+  async express({ limiter, ran, keyOf }) {
     const app = express()
-    const key = later ? () => sleep(20, 'alice') : () => 'alice'
-    app.use(forExpress({ limiter, key, finalCost: failures }))
+    app.use(forExpress({ limiter, key: ({ socket }) => keyOf(socket), finalCost: failures }))
     app.use(async (_request, response) => {
       ran()
       await sleep(HANDLER_MS)
@@ -58,9 +58,8 @@ const slow: Record<string, (what: Slow) => Promise<number>> = {
     })
     return listen(app)
   },
-  async node({ limiter, ran, later }) {
-    const key = later ? () => sleep(20, 'alice') : () => 'alice'
-    const limit = forNode({ limiter, key, finalCost: failures })
+  async node({ limiter, ran, keyOf }) {
+    const limit = forNode({ limiter, key: ({ socket }) => keyOf(socket), finalCost: failures })
     return listen((request, response) =>
       limit(request, response, async () => {
         ran()
@@ -70,10 +69,11 @@ const slow: Record<string, (what: Slow) => Promise<number>> = {
       }),
     )
   },
-  async fastify({ limiter, ran, later }) {
+  async fastify({ limiter, ran, keyOf }) {
     const app = fastify()
-    const key = later ? () => sleep(20, 'alice') : () => 'alice'
-    await app.register(forFastify({ limiter, key, finalCost: failures }))
+    await app.register(
+      forFastify({ limiter, key: ({ socket }) => keyOf(socket), finalCost: failures }),
+    )
     app.get('/', async (_request, reply) => {
       ran()
       await sleep(HANDLER_MS)
@@ -83,11 +83,16 @@ const slow: Record<string, (what: Slow) => Promise<number>> = {
     closers.push(() => app.close())
     return (app.server.address() as AddressInfo).port
   },
-  async koa({ limiter, ran, later }) {
+  async koa({ limiter, ran, keyOf }) {
     const app = new Koa()
     app.silent = true
-    const key = later ? () => sleep(20, 'alice') : () => 'alice'
-    app.use(forKoa({ limiter, key, finalCost: (_request, { status }) => (status < 400 ? 0 : 1) }))
+    app.use(
+      forKoa({
+        limiter,
+        key: ({ req }) => keyOf(req.socket),
+        finalCost: (_request, { status }) => (status < 400 ? 0 : 1),
+      }),
+    )
     app.use(async (context) => {
       ran()
       context.status = 200
@@ -98,12 +103,12 @@ const slow: Record<string, (what: Slow) => Promise<number>> = {
   },
 }
 
-/** Asks, and hangs up while the handler is at work. */
-async function hangUp(port: number): Promise<void> {
+/** Asks, and hangs up once that was heard, while the handler is at work. */
+async function hangUp(port: number, isHeard: () => boolean): Promise<void> {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => {})
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
-  await sleep(10)
+  await expect.poll(isHeard, { interval: 2 }).toBe(true)
   socket.resetAndDestroy()
 }
 
@@ -111,8 +116,14 @@ describe.each(Object.keys(slow))('a client that hangs up on %s', (name) => {
   it.each([false, true])('gets nothing back (decided later: %s)', async (later) => {
     const limiter = createLimiter(five)
     const ran = vi.fn()
-    const port = await slow[name]({ limiter, later, ran })
-    for (let i = 0; i < 9; i += 1) await hangUp(port)
+    const keyOf = vi.fn((socket: Socket) =>
+      later
+        ? new Promise<string>((resolve) => socket.once('close', () => resolve('alice')))
+        : 'alice',
+    )
+    const port = await slow[name]({ limiter, keyOf, ran })
+    for (let i = 1; i <= 9; i += 1) await hangUp(port, () => keyOf.mock.calls.length === i)
+    await expect.poll(() => limiter.peek('alice').remaining).toBe(0)
     await sleep(HANDLER_MS + 40)
     // Who has gone before it was decided is not worked for.
     expect(ran).toHaveBeenCalledTimes(later ? 0 : 5)
@@ -168,10 +179,13 @@ describe('plain http', () => {
 describe('an address that is not wanted', () => {
   it('is not forgotten when its connection goes', async () => {
     const skip = () => sleep(20, false)
-    const ran = vi.fn()
+    const [heard, ran] = [vi.fn(), vi.fn()]
     const limit = forNode({ rules: one, skip, denyList: ['127.0.0.1'] })
-    const port = await listen((request, response) => limit(request, response, ran))
-    await hangUp(port)
+    const port = await listen((request, response) => {
+      heard()
+      limit(request, response, ran)
+    })
+    await hangUp(port, () => heard.mock.calls.length > 0)
     await sleep(40)
     expect(ran).not.toHaveBeenCalled()
   })
