@@ -15,7 +15,7 @@ import { redisStore } from 'sluice/redis'
 import { storeSuite } from 'sluice/testing'
 import { describe, expect, it } from 'vitest'
 import type { RedisClient } from '../packages/sluice/src/stores/redis/client.ts'
-import { CLOCK_LINE, decideScript } from '../packages/sluice/src/stores/redis/script.ts'
+import { CLOCK_LINE, decideScript, swapScript } from '../packages/sluice/src/stores/redis/script.ts'
 import { useRedis } from './redis/fixture.ts'
 import { timedStore } from './redis/timed.ts'
 
@@ -100,6 +100,27 @@ describe('redisStore', () => {
     })
     expect((await larger.check('alice')).remaining).toBe(195)
     expect((await on(redis.client, 'changed').peek('alice')).remaining).toBe(5)
+  })
+
+  it('does not undo what another node spends while limits are carried over', async () => {
+    const make = (client: RedisClient, limit: number) =>
+      createLimiter(tokenBucket({ limit, per: '1h' }), {
+        ...{ store: redisStore(client), name: 'carried over', timeoutMs: 5_000 },
+      })
+    await make(redis.client, 10).check('alice', 4)
+    const there = make(redis.client, 100)
+    let swaps = 0
+    const slow = {
+      async call(command: string, args: string[]) {
+        if (args[0] === swapScript) {
+          swaps += 1
+          await there.check('alice', 50)
+        }
+        return redis.client.call(command, args)
+      },
+    }
+    expect((await make(slow, 100).check('alice')).remaining).toBe(45)
+    expect(swaps).toBe(1)
   })
 
   it('lists keys, whatever is in them, and clears its own only', async () => {
