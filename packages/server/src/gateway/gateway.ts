@@ -13,7 +13,7 @@ import { plainPath } from './path.ts'
 import { createProxy } from './proxy.ts'
 import type { Asked } from './router.ts'
 import type { Route } from './routes.ts'
-import { addUpgrades } from './upgrade.ts'
+import { addUpgrades, onlyWebSockets } from './upgrade.ts'
 
 /** GatewayOptions are what a gateway is made of; `current` may change between two requests. */
 export interface GatewayOptions {
@@ -52,6 +52,7 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
       requireHostHeader: true,
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: 1_000,
+      ...onlyWebSockets,
     },
     // Who comes while we close is told so by us, as a problem. Fastify adds `Connection: close`.
     return503OnClosing: false,

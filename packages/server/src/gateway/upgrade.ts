@@ -143,6 +143,12 @@ function isWebSocket({ method, httpVersion, headers }: IncomingMessage): boolean
   return isOffer && method === 'GET' && httpVersion === '1.1'
 }
 
+/**
+ * onlyWebSockets is for http.createServer: newer Nodes then take all other offers for plain requests.
+ * Where Node does not know it yet, `addUpgrades` makes them so.
+ */
+export const onlyWebSockets: object = { shouldUpgradeCallback: isWebSocket }
+
 /** The answer that opens the socket, as it came, but for what we say about limits. */
 function headText({ statusMessage, rawHeaders }: IncomingMessage, response: ServerResponse) {
   const lines = [`HTTP/1.1 101 ${statusMessage || 'Switching Protocols'}`]
