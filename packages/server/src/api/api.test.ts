@@ -10,6 +10,9 @@ const tokens = [
   { token: 'change', access: 'full' },
 ] as const
 
+/** What the service adds itself. */
+const addedByApp = ['/v1/auth', '/v1/live']
+
 function make(options: Partial<ApiOptions> = {}) {
   const rule = tokenBucket({ limit: 5, per: '1h' })
   const policy = createPolicy({ tiers: { free: rule }, defaultTier: 'free' })
@@ -78,5 +81,28 @@ describe('the API', () => {
       title: 'Service Unavailable',
       detail: 'The store is away.',
     })
+  })
+
+  it('describes everything that is there, and nothing else', async () => {
+    const seen: string[] = []
+    const app = await make({
+      add: (app) => {
+        for (const line of app.printRoutes({ commonPrefix: false }).split('\n')) seen.push(line)
+      },
+    })
+    const { paths } = (await app.inject('/v1/openapi.json')).json()
+    for (const [path, methods] of Object.entries(operations)) {
+      expect(Object.keys(paths[path])).toEqual(Object.keys(methods))
+      if (addedByApp.includes(path)) continue
+      for (const method of Object.keys(methods)) {
+        const url = path.replace('{key}', ':key')
+        const there = app.hasRoute({ url, method: method.toUpperCase() as 'GET' })
+        expect([method, path, there]).toEqual([method, path, true])
+      }
+    }
+    const described = Object.values(operations).flatMap((methods) => Object.keys(methods)).length
+    const routed = seen.join('\n').match(/\((?:[A-Z]+(?:, )?)+\)/g) ?? []
+    const count = routed.join(' ').match(/GET|POST|PUT|DELETE/g)?.length
+    expect(count).toBe(described - addedByApp.length)
   })
 })
