@@ -18,9 +18,9 @@ interface Shard {
   slots: number
   /** Slots that hold a row. */
   taken: number
-  /** By when a row has to be fresh to be evicted at once, and how often none was on the way. */
+  /** By when a row has to be fresh to be evicted at once, and how many were evicted. */
   barUs: number
-  searches: number
+  evictions: number
 }
 
 /**
@@ -129,10 +129,9 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
 
   /** A slot for the newcomer that was just looked for, in its shard, on its way from home. */
   function takeSlot(shard: Shard, nowUs: number): number {
-    if (rows.size >= maxRows) {
-      const given = evict(shard, nowUs)
-      if (given >= 0) return given
-    }
+    const isFull = rows.size >= maxRows
+    if (isFull && shard.taken > 0) return evict(shard, rows.shard, nowUs)
+    if (isFull) evictElsewhere(nowUs)
     if (4 * (shard.taken + 1) > 3 * shard.slots) {
       const fresh = shard.slots > KEPT_SLOTS ? freshOnTheWay(shard, nowUs) : -1
       if (fresh >= 0) return fresh
@@ -143,11 +142,11 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     return emptyFrom(shard, homeOf(print.low, shard.slots))
   }
 
-  /** The slot of the first row between the newcomer's home and an empty slot fresh by then, or −1. */
-  function freshOnTheWay(shard: Shard, byUs: number): number {
+  /** The slot of the first fresh row between the newcomer's home and an empty slot, or −1. */
+  function freshOnTheWay(shard: Shard, nowUs: number): number {
     const { slots } = shard
     for (let at = homeOf(print.low, slots); !isEmpty(shard, at); at = after(at, slots)) {
-      if (freshAtUs(shard, at) <= byUs) return at
+      if (freshAtUs(shard, at) <= nowUs) return at
     }
     return -1
   }
@@ -158,43 +157,49 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     return at
   }
 
-  /** Evicts a row that is near to fresh. Gives its slot if the newcomer can have it, else −1. */
-  function evict(shard: Shard, nowUs: number): number {
-    const at = freshOnTheWay(shard, Math.max(shard.barUs, nowUs))
-    if (at < 0) {
-      evictElsewhere(nowUs)
-      return -1
+  /**
+   * Evicts the first row from the newcomer's home on that is fresh by the shard's bar, and gives the
+   * newcomer's slot in its place. If none of some rows is, the nearest of them goes, and becomes the
+   * bar: so those that go are about as near to fresh as the nearest of many, though one or two are
+   * looked at.
+   */
+  function evict(shard: Shard, number: number, nowUs: number): number {
+    const { words, cells, slots, taken } = shard
+    shard.evictions += 1
+    const barUs = Math.max(shard.evictions % BAR_LASTS === 0 ? 0 : shard.barUs, nowUs)
+    let empty = -1
+    let nearest = -1
+    let nearestEmpty = -1
+    let nearestUs = Number.POSITIVE_INFINITY
+    let left = taken < LOOKED_AT ? taken : LOOKED_AT
+    for (let at = homeOf(print.low, slots); left > 0 && nearestUs > barUs; at = after(at, slots)) {
+      const second = words[2 * at * width + 1]
+      if (second === 0) {
+        if (empty < 0) empty = at
+        continue
+      }
+      left -= 1
+      const freshUs = care.freshAtUs(cells, at * width + 1, wide ? tagAt(shard, at) : second & 15)
+      if (freshUs >= nearestUs) continue
+      nearest = at
+      nearestEmpty = empty
+      nearestUs = freshUs
     }
-    care.evicted(shard.cells, at * width + 1, tagAt(shard, at), rows.shard, nowUs)
-    return at
+    shard.barUs = nearestUs > barUs ? nearestUs : barUs
+    care.evicted(cells, nearest * width + 1, tagAt(shard, nearest), number, nowUs)
+    // On the newcomer's way, no slot before it being empty, it is replaced where it is.
+    if (nearestEmpty < 0) return nearest
+    closeGap(shard, nearest)
+    return nearestEmpty
   }
 
-  /**
-   * Evicts the first row from the newcomer's home on that is fresh by the shard's bar. If none of
-   * some is, the nearest of them goes, and becomes the bar: so those that go are about as near to
-   * fresh as the nearest of many, though one or two are looked at.
-   */
+  /** Makes room for a newcomer whose own shard has no row that could go. */
   function evictElsewhere(nowUs: number): void {
     let number = rows.shard
     while (shards[number].taken === 0) number = (number + 1) & shardMask
     const shard = shards[number]
-    const { slots, taken } = shard
-    shard.searches += 1
-    const barUs = Math.max(shard.searches % BAR_LASTS === 0 ? 0 : shard.barUs, nowUs)
-    let nearest = -1
-    let nearestUs = Number.POSITIVE_INFINITY
-    let left = taken < LOOKED_AT ? taken : LOOKED_AT
-    for (let at = homeOf(print.low, slots); left > 0 && nearestUs > barUs; at = after(at, slots)) {
-      if (isEmpty(shard, at)) continue
-      left -= 1
-      const freshUs = freshAtUs(shard, at)
-      if (freshUs >= nearestUs) continue
-      nearest = at
-      nearestUs = freshUs
-    }
-    shard.barUs = Math.max(nearestUs, barUs)
-    care.evicted(shard.cells, nearest * width + 1, tagAt(shard, nearest), number, nowUs)
-    giveBack(shard, nearest)
+    // No newcomer takes the slot that it gives, which may still hold the row that goes.
+    giveBack(shard, evict(shard, number, nowUs))
   }
 
   /** Copies a slot's row, of this shard or of the arrays that it had, into an empty slot. */
@@ -213,8 +218,14 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     for (let i = 1; i < width; i += 1) to.cells[into + i] = cells[from + i]
   }
 
-  /** Empties a slot, and moves up the rows behind it that would be cut off from their home. */
   function giveBack(shard: Shard, at: number): void {
+    closeGap(shard, at)
+    shard.taken -= 1
+    rows.size -= 1
+  }
+
+  /** Empties a slot, and moves up the rows behind it that would be cut off from their home. */
+  function closeGap(shard: Shard, at: number): void {
     again = ''
     const { words, cells, slots } = shard
     let hole = at
@@ -228,8 +239,6 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
       next = after(next, slots)
     }
     for (let i = 0; i < width; i += 1) cells[hole * width + i] = 0
-    shard.taken -= 1
-    rows.size -= 1
   }
 
   /** Copies a shard's rows in use into arrays that they fill by half. */
@@ -361,7 +370,7 @@ function newShard(): Shard {
     slots: 0,
     taken: 0,
     barUs: 0,
-    searches: 0,
+    evictions: 0,
   }
 }
 
