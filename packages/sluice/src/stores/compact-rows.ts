@@ -167,30 +167,32 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     const { words, cells, slots, taken } = shard
     shard.evictions += 1
     const barUs = Math.max(shard.evictions % BAR_LASTS === 0 ? 0 : shard.barUs, nowUs)
-    let empty = -1
+    const home = homeOf(print.low, slots)
     let nearest = -1
-    let nearestEmpty = -1
+    let isOnTheWay = true
+    let isNearestOnTheWay = true
     let nearestUs = Number.POSITIVE_INFINITY
     let left = taken < LOOKED_AT ? taken : LOOKED_AT
-    for (let at = homeOf(print.low, slots); left > 0 && nearestUs > barUs; at = after(at, slots)) {
+    for (let at = home; left > 0 && nearestUs > barUs; at = after(at, slots)) {
       const second = words[2 * at * width + 1]
       if (second === 0) {
-        if (empty < 0) empty = at
+        isOnTheWay = false
         continue
       }
       left -= 1
       const freshUs = care.freshAtUs(cells, at * width + 1, wide ? tagAt(shard, at) : second & 15)
       if (freshUs >= nearestUs) continue
       nearest = at
-      nearestEmpty = empty
+      isNearestOnTheWay = isOnTheWay
       nearestUs = freshUs
     }
     shard.barUs = nearestUs > barUs ? nearestUs : barUs
     care.evicted(cells, nearest * width + 1, tagAt(shard, nearest), number, nowUs)
-    // On the newcomer's way, no slot before it being empty, it is replaced where it is.
-    if (nearestEmpty < 0) return nearest
+    // No slot before it is empty: the newcomer replaces it where it is.
+    if (isNearestOnTheWay) return nearest
     closeGap(shard, nearest)
-    return nearestEmpty
+    // What moved up may have been before the first empty slot, at the newcomer's home.
+    return emptyFrom(shard, home)
   }
 
   /** Makes room for a newcomer whose own shard has no row that could go. */
