@@ -118,31 +118,37 @@ export function checkNoFailure(options: LimiterOptions): void {
   }
 }
 
+type Begin = (key: string, cost: number, options: CallOptions | undefined) => RuleSet
+type CheckedRequest = { set: RuleSet; key: string; cost: number }
+
 const REQUEST_OPTIONS = ['key', 'cost', 'tier']
 
 /**
  * checkRequests checks all requests of a `checkMany` before anything is spent. Each is read once:
  * what was checked is what is spent, even from an object with getters.
  */
-export function checkRequests(
-  requests: readonly LimitRequest[],
-  begin: (key: string, cost: number, options: CallOptions | undefined) => RuleSet,
-): { set: RuleSet; key: string; cost: number }[] {
+export function checkRequests(requests: readonly LimitRequest[], begin: Begin): CheckedRequest[] {
   if (!Array.isArray(requests)) {
     throw new SluiceError(
       'SLUICE_OPTION',
       `checkMany takes an array of { key, cost }, got ${shown(requests)}.`,
     )
   }
-  return Array.from(requests as readonly LimitRequest[], (request, i) => {
+  const checked: CheckedRequest[] = []
+  for (let i = 0; i < requests.length; i += 1) {
     try {
-      checkOptions('a request', request, REQUEST_OPTIONS)
-      const { key, cost = 1, tier } = request
-      return { set: begin(key, cost, tier === undefined ? undefined : { tier }), key, cost }
+      checked.push(checkRequest(requests[i], begin))
     } catch (error) {
       throw ofRequest(i, error)
     }
-  })
+  }
+  return checked
+}
+
+function checkRequest(request: LimitRequest, begin: Begin): CheckedRequest {
+  checkOptions('a request', request, REQUEST_OPTIONS)
+  const { key, cost = 1, tier } = request
+  return { set: begin(key, cost, tier === undefined ? undefined : { tier }), key, cost }
 }
 
 /** An error about one of many requests, with its number. */
