@@ -114,9 +114,9 @@ export const twins: readonly Twin[] = [
     const endsUs = new Map<string, number>()
     return {
       ...table,
-      decide(set, key, cost, nowUs, spend) {
+      decide(set, key, cost, spend, nowUs = table.nowUs()) {
         if ((endsUs.get(key) ?? 0) <= nowUs) table.reset(key, nowUs)
-        table.decide(set, key, cost, nowUs, spend)
+        table.decide(set, key, cost, spend, nowUs)
         const lastsUs = Math.max(...set.figures.resetUs)
         endsUs.set(key, nowUs + Math.floor(lastsUs / 1e6) * 1e6)
       },
@@ -125,8 +125,8 @@ export const twins: readonly Twin[] = [
 
   aroundDecide(
     'usage is read first and added later, so that concurrent requests all pass',
-    (table, set, key, cost, nowUs, spend) => {
-      table.decide(set, key, cost, nowUs, false)
+    (table, set, key, cost, spend, nowUs = table.nowUs()) => {
+      table.decide(set, key, cost, false, nowUs)
       const passes = set.figures.blockedUs === 0 && set.figures.waitUs.every((us) => us === 0)
       if (spend && passes) queueMicrotask(() => table.charge(set, key, cost, nowUs))
     },
@@ -136,7 +136,7 @@ export const twins: readonly Twin[] = [
     const known = new Set<string>()
     return {
       ...table,
-      decide(set, key, cost, nowUs, spend) {
+      decide(set, key, cost, spend, nowUs = table.nowUs()) {
         known.delete(key)
         known.add(key)
         const [oldest] = known
@@ -144,7 +144,7 @@ export const twins: readonly Twin[] = [
           known.delete(oldest)
           table.reset(oldest, nowUs)
         }
-        table.decide(set, key, cost, nowUs, spend)
+        table.decide(set, key, cost, spend, nowUs)
       },
     }
   }),
@@ -182,15 +182,18 @@ export const twins: readonly Twin[] = [
     us > 0 ? Math.max(1, Math.floor(us / 1e3) * 1e3) : 0,
   ),
 
-  aroundDecide('a refused request is charged', (table, set, key, cost, nowUs, spend) => {
-    table.decide(set, key, cost, nowUs, spend)
-    if (spend && set.figures.waitUs.some((us) => us > 0)) table.charge(set, key, cost, nowUs)
-  }),
+  aroundDecide(
+    'a refused request is charged',
+    (table, set, key, cost, spend, nowUs = table.nowUs()) => {
+      table.decide(set, key, cost, spend, nowUs)
+      if (spend && set.figures.waitUs.some((us) => us > 0)) table.charge(set, key, cost, nowUs)
+    },
+  ),
 
   withTable('of several rules the roomy ones are charged although another refuses', (table) => ({
     ...table,
-    decide(set, key, cost, nowUs, spend) {
-      table.decide(set, key, cost, nowUs, spend)
+    decide(set, key, cost, spend, nowUs = table.nowUs()) {
+      table.decide(set, key, cost, spend, nowUs)
       const roomy = set.rules.filter((_, i) => set.figures.waitUs[i] === 0)
       if (spend && cost > 0 && roomy.length > 0 && roomy.length < set.rules.length) {
         table.charge(table.use(roomy), key, cost, nowUs)
@@ -202,8 +205,8 @@ export const twins: readonly Twin[] = [
     const denied = new Map<string, number>()
     return {
       ...table,
-      decide(set, key, cost, nowUs, spend) {
-        table.decide(set, key, cost, nowUs, spend && (denied.get(key) ?? 0) <= nowUs)
+      decide(set, key, cost, spend, nowUs = table.nowUs()) {
+        table.decide(set, key, cost, spend && (denied.get(key) ?? 0) <= nowUs, nowUs)
         const wait = Math.max(...set.figures.waitUs)
         if (wait > 0) denied.set(key, nowUs + wait)
         else if ((denied.get(key) ?? 0) > nowUs) set.figures.waitUs[0] = denied.get(key)! - nowUs
@@ -257,7 +260,7 @@ export const twins: readonly Twin[] = [
 
   withTable('peek spends', (table) => ({
     ...table,
-    decide: (set, key, cost, nowUs) => table.decide(set, key, cost, nowUs, true),
+    decide: (set, key, cost, _spend, nowUs) => table.decide(set, key, cost, true, nowUs),
   })),
 
   withAlgorithm('a change of limits starts from a full bucket', () => ({

@@ -23,10 +23,11 @@ interface NodeProcess {
 function readerOf(process: NodeProcess | undefined): () => number {
   if (!process?.versions?.node) return () => ORIGIN_US + Math.floor(now() * 1_000)
   const { hrtime } = process
-  const zeroUs = ORIGIN_US - zeroOf(hrtime)
+  const zeroUs = ORIGIN_US - Math.round(zeroOf(hrtime))
   return () => {
     const time = hrtime()
-    return Math.floor(time[0] * 1_000_000 + time[1] / 1_000 + zeroUs)
+    // The bitwise or makes it a division of integers, which is a multiplication in fact.
+    return time[0] * 1_000_000 + zeroUs + ((time[1] / 1_000) | 0)
   }
 }
 

@@ -85,8 +85,8 @@ function createSyncLimiter(
   let quick = policy || onDecision ? undefined : setOf('', undefined)
   if (quick?.delays) quick = undefined
 
-  function decide(set: RuleSet, key: string, cost: number, nowUs: number, spend: boolean) {
-    table.decide(set, key, cost, nowUs, spend)
+  function decide(set: RuleSet, key: string, cost: number, spend: boolean, nowUs?: number) {
+    table.decide(set, key, cost, spend, nowUs)
     return decisionOf(set.rules, set.figures)
   }
 
@@ -105,8 +105,8 @@ function createSyncLimiter(
   function allowAny(key: string, cost: number, options: CallOptions | undefined): boolean {
     const set = beginDecision(key, cost, options)
     if (set.delays) throw delays()
-    if (onDecision === undefined) return table.allow(set, key, cost, nowUs())
-    return report(decide(set, key, cost, nowUs(), true), key, cost).allowed
+    if (onDecision === undefined) return table.allow(set, key, cost)
+    return report(decide(set, key, cost, true), key, cost).allowed
   }
 
   function close(): void {
@@ -119,28 +119,28 @@ function createSyncLimiter(
     name,
 
     allow(key, cost = 1, options) {
-      // What nearly every call is, in few steps, so that all of it is inlined.
+      // What nearly every call is, in few steps.
       if (quick !== undefined && cost === 1 && options === undefined && isKey(key)) {
-        return table.allow(quick, key, 1, nowUs())
+        return table.allow(quick, key, 1)
       }
       return allowAny(key, cost, options)
     },
 
     check(key, cost = 1, options) {
       const set = beginDecision(key, cost, options)
-      return report(decide(set, key, cost, nowUs(), true), key, cost)
+      return report(decide(set, key, cost, true), key, cost)
     },
 
     peek(key, cost = 1, options) {
       const set = beginDecision(key, cost, options)
-      return decide(set, key, cost, nowUs(), false)
+      return decide(set, key, cost, false)
     },
 
     checkMany(requests) {
       checkOpen()
       const checked = checkRequests(requests, beginDecision)
       const atUs = nowUs()
-      const decisions = checked.map(({ set, key, cost }) => decide(set, key, cost, atUs, true))
+      const decisions = checked.map(({ set, key, cost }) => decide(set, key, cost, true, atUs))
       decisions.forEach((decision, i) => void report(decision, checked[i].key, checked[i].cost))
       return decisions
     },
@@ -150,7 +150,7 @@ function createSyncLimiter(
       beginDecision(key, cost, call)
       // The rules may change while it waits, so they are looked up every time.
       const look = (spend: boolean) =>
-        decide(checkedCapacity(setOf(key, call), cost), key, cost, nowUs(), spend)
+        decide(checkedCapacity(setOf(key, call), cost), key, cost, spend)
       const decision = await line.join(key, {
         cost,
         ...limits,
@@ -203,7 +203,7 @@ function createSyncLimiter(
     *entries() {
       checkOpen()
       for (const key of table.keys(nowUs())) {
-        yield { key, decision: decide(listedSet(key), key, 1, nowUs(), false) }
+        yield { key, decision: decide(listedSet(key), key, 1, false) }
       }
     },
 

@@ -32,7 +32,7 @@ export function createLocal(clock: Clock, fleetSize: number) {
     decide({ set, key, cost, spend }: Question): Decision {
       const own = setOf(set)
       if (cost > own.capacity) return uncounted(own.rules, 'local')
-      opened().decide(own, key, cost, opened().nowUs(), spend)
+      opened().decide(own, key, cost, spend)
       return decisionOf(own.rules, own.figures)
     },
     charge: (set: RuleSet, key: string, cost: number) =>

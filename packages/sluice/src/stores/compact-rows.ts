@@ -1,8 +1,15 @@
 // Longer than our files are meant to be: a hash table is understood best in one piece.
 import { createFingerprint, newSecret } from './fingerprint.ts'
 import { type Column, strideOf } from './layout.ts'
-import { after, isCutOff, shardsFor } from './probing.ts'
+import { isCutOff, shardsFor } from './probing.ts'
 import { moveCells, type RowCare, type Rows } from './rows.ts'
+
+/** The bits of a slot's second word that hold its tag. */
+const TAG_BITS = 15
+
+/** Slots of a shard that are taken at most, and slots for each row when it has grown. */
+const MOST_TAKEN = 0.75
+const ROOM = 2
 
 /** Rows looked at most for one to evict, and evictions after which a shard's bar is found anew. */
 const LOOKED_AT = 16
@@ -35,7 +42,7 @@ interface Shard {
  *
  * The high word tells a key's shard, the low word its home slot. Its row is in one of the slots
  * that follow from there without a gap (linear probing). A tag is at least 1, so the second word
- * of a slot is 0 only when it is empty. At most three quarters of a shard are taken.
+ * of a slot is 0 only when it is empty. A slot is known by where it begins in `words`.
  *
  * A row that is fresh counts as absent: rather than grow the shard a newcomer takes its slot, and
  * growing leaves it behind. Once `maxRows` are taken, a newcomer takes the place of a row that is
@@ -46,24 +53,31 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   const { hash } = print
   const shards: Shard[] = Array.from({ length: shardsFor(maxRows) }, newShard)
   const shardMask = shards.length - 1
-  /** Cells per row, and per slot. */
-  let stride = 0
-  let width = 1
-  /** Tags above 15 do not fit into four bits: from then on every slot has a cell for its tag. */
-  let wide = false
+  /**
+   * Cells of a row, and words of a slot. Tags above 15 do not fit into four bits: once there is one,
+   * a slot is `wide` and has a cell more, for its tag.
+   */
+  const shape = { stride: 0, step: 2, wide: false }
+  let columns: readonly Column[] = []
   /** The key of the row at the cursor, if it was found twice in a row. */
   let again = ''
 
   /** Uses the top 16 bits; a shard has at most 65,536 slots. */
-  const homeOf = (low: number, slots: number) => Math.imul(low >>> 16, slots) >>> 16
-  const isEmpty = ({ words }: Shard, at: number) => words[2 * at * width + 1] === 0
+  const homeOf = (low: number, slots: number) => (Math.imul(low >>> 16, slots) >>> 16) * shape.step
+  const isEmpty = ({ words }: Shard, at: number) => words[at + 1] === 0
 
-  function allot(shard: Shard, count: number): void {
+  /** The slot that follows another; the first follows the last. */
+  function after(at: number, { words }: Shard): number {
+    const next = at + shape.step
+    return next === words.length ? 0 : next
+  }
+
+  function allot(shard: Shard, slots: number): void {
     again = ''
-    const buffer = new ArrayBuffer(8 * width * count)
+    const buffer = new ArrayBuffer(4 * shape.step * slots)
     shard.words = new Int32Array(buffer)
     shard.cells = new Float64Array(buffer)
-    shard.slots = count
+    shard.slots = slots
   }
 
   function clear(): void {
@@ -76,55 +90,21 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   }
 
   function tagAt({ words, cells }: Shard, at: number): number {
-    return wide ? cells[at * width + 1 + stride] : words[2 * at * width + 1] & 15
+    return shape.wide ? cells[cellOf(at) + shape.stride] : words[at + 1] & TAG_BITS
   }
 
   function point(shard: Shard, at: number): void {
     again = ''
     rows.cells = shard.cells
-    rows.base = at * width + 1
+    rows.base = cellOf(at)
     rows.tag = tagAt(shard, at)
   }
 
   /** The slot at the cursor. */
-  const slotAt = () => (rows.base - 1) / width
-
-  function retag(tag: number): void {
-    if (tag > 15 && !wide) widen()
-    const { words, cells } = shards[rows.shard]
-    const second = 2 * rows.base - 1
-    words[second] = (words[second] & ~15) | (wide ? 1 : tag)
-    if (wide) cells[rows.base + stride] = tag
-    rows.tag = tag
-  }
-
-  /** Moves the cursor to the row of the fingerprint that was read; false when it has none. */
-  function locate(): boolean {
-    const { low } = print
-    const high = print.high & ~15
-    const cursor = rows
-    const each = width
-    const number = (high >>> 4) & shardMask
-    const shard = shards[number]
-    const { words, slots } = shard
-    cursor.shard = number
-    let at = homeOf(low, slots)
-    let second = words[2 * at * each + 1]
-    while (words[2 * at * each] !== low || (second & ~15) !== high) {
-      if (second === 0) return false
-      at = after(at, slots)
-      second = words[2 * at * each + 1]
-    }
-    // What point() does, in line: this is the hot path.
-    cursor.cells = shard.cells
-    cursor.base = at * each + 1
-    cursor.tag = wide ? tagAt(shard, at) : second & 15
-    // A fingerprint of zeros looks like an empty slot.
-    return second !== 0
-  }
+  const slotAt = () => 2 * (rows.base - 1)
 
   function freshAtUs(shard: Shard, at: number): number {
-    return care.freshAtUs(shard.cells, at * width + 1, tagAt(shard, at))
+    return care.freshAtUs(shard.cells, cellOf(at), tagAt(shard, at))
   }
 
   /** A slot for the newcomer that was just looked for, in its shard, on its way from home. */
@@ -132,7 +112,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     const isFull = rows.size >= maxRows
     if (isFull && shard.taken > 0) return evict(shard, rows.shard, nowUs)
     if (isFull) evictElsewhere(nowUs)
-    if (4 * (shard.taken + 1) > 3 * shard.slots) {
+    if (shard.taken + 1 > MOST_TAKEN * shard.slots) {
       const fresh = shard.slots > KEPT_SLOTS ? freshOnTheWay(shard, nowUs) : -1
       if (fresh >= 0) return fresh
       grow(shard, nowUs)
@@ -144,8 +124,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
 
   /** The slot of the first fresh row between the newcomer's home and an empty slot, or −1. */
   function freshOnTheWay(shard: Shard, nowUs: number): number {
-    const { slots } = shard
-    for (let at = homeOf(print.low, slots); !isEmpty(shard, at); at = after(at, slots)) {
+    for (let at = homeOf(print.low, shard.slots); !isEmpty(shard, at); at = after(at, shard)) {
       if (freshAtUs(shard, at) <= nowUs) return at
     }
     return -1
@@ -153,7 +132,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
 
   function emptyFrom(shard: Shard, from: number): number {
     let at = from
-    while (!isEmpty(shard, at)) at = after(at, shard.slots)
+    while (!isEmpty(shard, at)) at = after(at, shard)
     return at
   }
 
@@ -164,30 +143,28 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
    * looked at.
    */
   function evict(shard: Shard, number: number, nowUs: number): number {
-    const { words, cells, slots, taken } = shard
     shard.evictions += 1
     const barUs = Math.max(shard.evictions % BAR_LASTS === 0 ? 0 : shard.barUs, nowUs)
-    const home = homeOf(print.low, slots)
+    const home = homeOf(print.low, shard.slots)
     let nearest = -1
     let isOnTheWay = true
     let isNearestOnTheWay = true
     let nearestUs = Number.POSITIVE_INFINITY
-    let left = taken < LOOKED_AT ? taken : LOOKED_AT
-    for (let at = home; left > 0 && nearestUs > barUs; at = after(at, slots)) {
-      const second = words[2 * at * width + 1]
-      if (second === 0) {
+    let left = shard.taken < LOOKED_AT ? shard.taken : LOOKED_AT
+    for (let at = home; left > 0 && nearestUs > barUs; at = after(at, shard)) {
+      if (isEmpty(shard, at)) {
         isOnTheWay = false
         continue
       }
       left -= 1
-      const freshUs = care.freshAtUs(cells, at * width + 1, wide ? tagAt(shard, at) : second & 15)
+      const freshUs = freshAtUs(shard, at)
       if (freshUs >= nearestUs) continue
       nearest = at
       isNearestOnTheWay = isOnTheWay
       nearestUs = freshUs
     }
     shard.barUs = nearestUs > barUs ? nearestUs : barUs
-    care.evicted(cells, nearest * width + 1, tagAt(shard, nearest), number, nowUs)
+    care.evicted(shard.cells, cellOf(nearest), tagAt(shard, nearest), number, nowUs)
     // No slot before it is empty: the newcomer replaces it where it is.
     if (isNearestOnTheWay) return nearest
     closeGap(shard, nearest)
@@ -212,12 +189,11 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     to: Shard,
     toAt: number,
   ): void {
-    const from = at * width
-    const into = toAt * width
     // The first cell is the fingerprint: bits that a float64 need not keep.
-    to.words[2 * into] = words[2 * from]
-    to.words[2 * into + 1] = words[2 * from + 1]
-    for (let i = 1; i < width; i += 1) to.cells[into + i] = cells[from + i]
+    to.words[toAt] = words[at]
+    to.words[toAt + 1] = words[at + 1]
+    const [from, into] = [at >> 1, toAt >> 1]
+    for (let i = 1; i < shape.step >> 1; i += 1) to.cells[into + i] = cells[from + i]
   }
 
   function giveBack(shard: Shard, at: number): void {
@@ -231,63 +207,57 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     again = ''
     const { words, cells, slots } = shard
     let hole = at
-    let next = after(at, slots)
-    while (words[2 * next * width + 1] !== 0) {
-      const home = homeOf(words[2 * next * width], slots)
-      if (isCutOff(home, hole, next)) {
-        copySlot(words, cells, next, shard, hole)
-        hole = next
-      }
-      next = after(next, slots)
+    for (let next = after(at, shard); !isEmpty(shard, next); next = after(next, shard)) {
+      if (!isCutOff(homeOf(words[next], slots), hole, next)) continue
+      copySlot(words, cells, next, shard, hole)
+      hole = next
     }
-    for (let i = 0; i < width; i += 1) cells[hole * width + i] = 0
+    words.fill(0, hole, hole + shape.step)
   }
 
-  /** Copies a shard's rows in use into arrays that they fill by half. */
+  /** Copies a shard's rows in use into larger arrays. */
   function grow(shard: Shard, nowUs: number): void {
     const { words, cells, slots, taken } = shard
     const keepsAll = slots <= KEPT_SLOTS
     const inUse: number[] = []
-    for (let at = 0; at < slots; at += 1) {
+    for (let at = 0; at < words.length; at += shape.step) {
       if (isEmpty(shard, at)) continue
       if (keepsAll || freshAtUs(shard, at) > nowUs) inUse.push(at)
     }
     rows.size -= taken - inUse.length
     shard.taken = inUse.length
-    allot(shard, Math.max(8, 2 * (inUse.length + 1)))
+    allot(shard, Math.max(8, Math.ceil(ROOM * (inUse.length + 1))))
     for (const at of inUse) {
-      const home = homeOf(words[2 * at * width], shard.slots)
-      copySlot(words, cells, at, shard, emptyFrom(shard, home))
+      copySlot(words, cells, at, shard, emptyFrom(shard, homeOf(words[at], shard.slots)))
     }
   }
 
-  /** Gives slots another width; every row stays in its slot. */
-  function reshape(before: readonly Column[], columns: readonly Column[], widen: boolean): void {
-    const [oldWidth, oldStride, wasWide] = [width, stride, wide]
-    stride = strideOf(columns)
-    wide = widen
-    width = 1 + stride + (wide ? 1 : 0)
+  /** Gives slots another shape; every row stays in its slot. */
+  function reshape(newColumns: readonly Column[], wide: boolean): void {
+    const [before, old] = [columns, { ...shape }]
+    columns = newColumns
+    shape.stride = strideOf(columns)
+    shape.wide = wide
+    shape.step = 2 * (1 + shape.stride + (wide ? 1 : 0))
     for (const shard of shards) {
-      const { words: oldWords, cells: oldCells, slots } = shard
+      const { words, cells, slots } = shard
       allot(shard, slots)
-      const { words, cells } = shard
-      for (let at = 0; at < slots; at += 1) {
-        const [low, second] = [oldWords[2 * at * oldWidth], oldWords[2 * at * oldWidth + 1]]
+      for (let i = 0; i < slots; i += 1) {
+        const [from, to] = [i * old.step, i * shape.step]
+        const second = words[from + 1]
         if (second === 0) continue
-        const tag = wasWide ? oldCells[at * oldWidth + 1 + oldStride] : second & 15
-        words[2 * at * width] = low
-        words[2 * at * width + 1] = (second & ~15) | (wide ? 1 : tag)
-        if (wide) cells[at * width + 1 + stride] = tag
-        moveCells(oldCells, at * oldWidth + 1, before, cells, at * width + 1, columns)
+        const tag = old.wide ? cells[cellOf(from) + old.stride] : second & TAG_BITS
+        shard.words[to] = words[from]
+        shard.words[to + 1] = second
+        writeTag(shard, to, tag)
+        moveCells(cells, cellOf(from), before, shard.cells, cellOf(to), columns)
       }
     }
   }
 
-  let columns: readonly Column[] = []
-  function widen(): void {
-    const at = slotAt()
-    reshape(columns, columns, true)
-    point(shards[rows.shard], at)
+  function writeTag({ words, cells }: Shard, at: number, tag: number): void {
+    words[at + 1] = (words[at + 1] & ~TAG_BITS) | (shape.wide ? 1 : tag)
+    if (shape.wide) cells[cellOf(at) + shape.stride] = tag
   }
 
   // Plain fields only: an accessor would turn the object into a slow one.
@@ -302,37 +272,68 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     holdsLists: false,
     holdsKeys: false,
 
-    find(key) {
-      // The cursor is on it, as when a hot key comes again.
+    aim(key) {
+      // As when a hot key comes again: comparing is cheaper than hashing.
       if (key === again) return true
-      const { base } = rows
       again = ''
       hash(key)
-      if (!locate()) return false
+      return false
+    },
+    find(key) {
+      const { low } = print
+      const high = print.high & ~TAG_BITS
+      const { step, wide } = shape
+      const cursor = rows
+      const number = (high >>> 4) & shardMask
+      const shard = shards[number]
+      const { words, slots } = shard
+      cursor.shard = number
+      let at = (Math.imul(low >>> 16, slots) >>> 16) * step
+      let second = words[at + 1]
+      while (words[at] !== low || (second & ~TAG_BITS) !== high) {
+        if (second === 0) return false
+        at += step
+        if (at === words.length) at = 0
+        second = words[at + 1]
+      }
+      // A fingerprint of zeros looks like an empty slot.
+      if (second === 0) return false
+      const base = cellOf(at)
       // Not every key is remembered: to write down a new string costs as much as to hash it.
-      if (rows.base === base) again = key
+      if (base === cursor.base) again = key
+      cursor.cells = shard.cells
+      cursor.base = base
+      cursor.tag = wide ? tagAt(shard, at) : second & TAG_BITS
       return true
     },
     insert(_key, start, tag, nowUs) {
-      if (tag > 15 && !wide) reshape(columns, columns, true)
+      if (tag > TAG_BITS && !shape.wide) reshape(columns, true)
       const shard = shards[rows.shard]
-      const base = takeSlot(shard, nowUs) * width + 1
+      const at = takeSlot(shard, nowUs)
       const { words, cells } = shard
-      words[2 * base - 2] = print.low
-      words[2 * base - 1] = (print.high & ~15) | (wide ? 1 : tag)
-      for (let i = 0; i < stride; i += 1) cells[base + i] = start[i]
-      if (wide) cells[base + stride] = tag
+      words[at] = print.low
+      words[at + 1] = print.high
+      writeTag(shard, at, tag)
       again = ''
       rows.cells = cells
-      rows.base = base
+      rows.base = cellOf(at)
+      rows.tag = tag
+      for (let i = 0; i < shape.stride; i += 1) cells[rows.base + i] = start[i]
+    },
+    retag(tag) {
+      if (tag > TAG_BITS && !shape.wide) {
+        const slot = slotAt() / shape.step
+        reshape(columns, true)
+        point(shards[rows.shard], slot * shape.step)
+      }
+      writeTag(shards[rows.shard], slotAt(), tag)
       rows.tag = tag
     },
-    retag,
     remove: () => giveBack(shards[rows.shard], slotAt()),
     each(visit) {
       shards.forEach((shard, number) => {
         rows.shard = number
-        for (let at = 0; at < shard.slots; at += 1) {
+        for (let at = 0; at < shard.words.length; at += shape.step) {
           if (isEmpty(shard, at)) continue
           point(shard, at)
           visit()
@@ -340,30 +341,30 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
       })
     },
     clear,
-    move(before, after) {
-      columns = after
-      reshape(before, after, wide)
-    },
+    move: (_before, after) => reshape(after, shape.wide),
 
     idOf(key) {
       hash(key)
-      return idOf(print.low, print.high & ~15)
+      return idOf(print.low, print.high & ~TAG_BITS)
     },
     id() {
       const { words } = shards[rows.shard]
-      return idOf(words[2 * rows.base - 2], words[2 * rows.base - 1] & ~15)
+      return idOf(words[slotAt()], words[slotAt() + 1] & ~TAG_BITS)
     },
     hasId(id) {
       again = ''
       const [low, high] = id.split(' ').map(Number)
       print.low = low
       print.high = high
-      return locate()
+      return rows.find('')
     },
   }
   clear()
   return rows
 }
+
+/** cellOf is where the row of a slot begins in the cells. */
+const cellOf = (at: number) => (at >> 1) + 1
 
 function newShard(): Shard {
   return {

@@ -21,9 +21,8 @@ export interface LaidRules extends RuleSet {
   readonly at: Int32Array
   /** The one rule, where there is just one and its state is no list: the fast path. */
   readonly only: Rule | undefined
-  /** With `only`: the same as `at[0]` and `tag`; else a tag that no row has. */
+  /** The same as `at[0]`. */
   onlyAt: number
-  onlyTag: number
   /** Whether no rule keeps state. */
   readonly stateless: boolean
   /** The tag of a row that was only ever used with these rules. */
@@ -174,12 +173,10 @@ export function createLayout(
         only: rules.length === 1 && !rules[0].algorithm.grows ? rules[0] : undefined,
         stateless: rules.every((rule) => rule.algorithm.cells(rule) === 0),
         onlyAt: 0,
-        onlyTag: -1,
         tag: 0,
       }
       place(set)
       set.tag = layout.tagAfter(0, set)
-      if (set.only) set.onlyTag = set.tag
       sets.set(text, set)
       return set
     },

@@ -132,9 +132,8 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
     holdsLists: true,
     holdsKeys: true,
 
+    aim: (key) => key === again,
     find(key) {
-      // The cursor is on it, as when a hot key comes again.
-      if (key === again) return true
       const found = index.find(key)
       if (found < 0) return false
       // What point() does, in line: this is the hot path.

@@ -21,7 +21,13 @@ export interface Rows {
   readonly holdsLists: boolean
   readonly holdsKeys: boolean
 
-  /** Moves the cursor to the key's row; false when it has none. */
+  /**
+   * Gets ready to find the key; true when the cursor is on its row already. A step of its own, for
+   * the clock to be read after it: to read a clock the processor first ends all that it has begun,
+   * so what is slow to come, the row, is better asked for afterwards.
+   */
+  aim(key: string): boolean
+  /** Moves the cursor to the row of the key that was aimed at; false when it has none. */
   find(key: string): boolean
   /**
    * Right after a `find` that failed: gives the key a row with these cells and this tag. `floored`

@@ -32,7 +32,7 @@ export interface TableParts {
  */
 export function createTable(
   makeRows: (care: RowCare) => Rows,
-  nowUs: () => number,
+  readUs: () => number,
   parts: TableParts = {},
 ): Table<LaidRules> {
   const { layout = createLayout(), blocks = createBlocks() } = parts
@@ -53,7 +53,7 @@ export function createTable(
 
   /** When a row is fresh: the latest of the columns that were ever written. */
   function freshAtUs(cells: Float64Array, base: number, tag: number): number {
-    if (usual !== undefined && tag === usual.onlyTag) {
+    if (usual !== undefined && tag === usual.tag) {
       const rule = usual.only!
       return rule.algorithm.freshAtUs(cells, base + usual.onlyAt, rule)
     }
@@ -77,7 +77,7 @@ export function createTable(
   ): void {
     if (freshAtUs(cells, base, tag) <= nowUs) return
     evictions += 1
-    if (usual !== undefined && tag === usual.onlyTag) {
+    if (usual !== undefined && tag === usual.tag) {
       const rule = usual.only!
       const floor = floors.of(shard)
       if (floor !== undefined && isOnlyFor(floor, rule) && isRaised(floor.only!, nowUs)) {
@@ -134,9 +134,13 @@ export function createTable(
     if (floor.apply(column, layout.columns[column], rule, state, at, nowUs)) onFloor = true
   }
 
+  function seek(key: string): boolean {
+    return rows.aim(key) || rows.find(key)
+  }
+
   /** Moves to the key's row, written for these rules; false when it has none. */
   function find(set: LaidRules, key: string, nowUs: number): boolean {
-    if (!rows.find(key)) return false
+    if (!seek(key)) return false
     if (rows.tag !== set.tag) adoptRow(set, nowUs)
     return true
   }
@@ -203,76 +207,60 @@ export function createTable(
     return set
   }
 
-  /**
-   * `allow` for several rules, other rules than the row was written for, or a key without row. Too
-   * large to be inlined, and so in nobody's way.
-   */
-  function allowAny(
-    set: LaidRules,
-    key: string,
-    cost: number,
-    nowUs: number,
-    known: boolean,
-  ): boolean {
-    if (known) {
-      if (rows.tag !== set.tag) adoptRow(set, nowUs)
-      if (waitOf(set, rows.cells, rows.base, lists, cost, nowUs) > 0) return false
-      if (cost > 0) spendRow(set, rows.cells, rows.base, lists, cost, nowUs)
-      return true
-    }
-    const rule = set.only
-    const floor = floors.of(rows.shard)
-    if (rule !== undefined && cost > 0 && !set.stateless && (!floor || isOnlyFor(floor, rule))) {
-      const at = set.onlyAt
-      emptyStart()
-      if (floor && isRaised(floor.only!, nowUs)) {
-        rule.algorithm.merge(start, at, floor.only!.state, 0, rule, nowUs)
-        rule.algorithm.begin(start, at, rule, nowUs)
-        onFloor = true
-      }
-      if (rule.algorithm.take(start, at, rule, cost, nowUs) > 0) return false
-      if (onFloor) floored += 1
-      insertStart(key, set.tag, nowUs)
-      return true
-    }
-    prepareStart(set, nowUs)
-    if (waitOf(set, start, 0, lists, cost, nowUs) > 0) return false
-    if (cost === 0 || set.stateless) return true
-    insert(set, key, nowUs)
-    spendRow(set, rows.cells, rows.base, lists, cost, nowUs)
-    return true
-  }
-
-  /** `allow` where some keys are blocked. */
-  function allowUnblocked(set: LaidRules, key: string, cost: number, nowUs: number): boolean {
-    const isBlocked = blockedUs(key, nowUs) > 0
-    const known = find(set, key, nowUs)
-    if (!isBlocked) return allowAny(set, key, cost, nowUs, known)
-    // What the floor holds for it goes over to these rules, as a row would have.
-    if (!known) prepareStart(set, nowUs)
-    return false
-  }
-
   return {
-    nowUs,
+    nowUs: readUs,
     use,
 
-    allow(set, key, cost, nowUs) {
-      if (blocks.size > 0) return allowUnblocked(set, key, cost, nowUs)
-      // Short, so that all of it is inlined: this is the hot path.
+    // Not split up: V8 inlines no function of this length, and so compiles it as one piece with all
+    // that is short in it, wherever it is called from.
+    allow(set, key, cost, atUs) {
       const row = rows
-      const known = row.find(key)
-      if (known && row.tag === set.onlyTag) {
-        const rule = set.only!
-        return rule.algorithm.take(row.cells, row.base + set.onlyAt, rule, cost, nowUs) === 0
+      const isThere = row.aim(key)
+      const nowUs = atUs === undefined ? readUs() : +atUs
+      if (blocks.size > 0 && blockedUs(key, nowUs) > 0) {
+        // What the floor holds for it goes over to these rules, as a row does.
+        if (!find(set, key, nowUs)) prepareStart(set, nowUs)
+        return false
       }
-      return allowAny(set, key, cost, nowUs, known)
+      const known = isThere || row.find(key)
+      const rule = set.only
+      if (known) {
+        if (rule !== undefined && row.tag === set.tag) {
+          return rule.algorithm.take(row.cells, row.base + set.onlyAt, rule, cost, nowUs) === 0
+        }
+        if (row.tag !== set.tag) adoptRow(set, nowUs)
+        if (waitOf(set, row.cells, row.base, lists, cost, nowUs) > 0) return false
+        if (cost > 0) spendRow(set, row.cells, row.base, lists, cost, nowUs)
+        return true
+      }
+      const floor = floors.of(row.shard)
+      if (rule !== undefined && cost > 0 && !set.stateless && (!floor || isOnlyFor(floor, rule))) {
+        const at = set.onlyAt
+        emptyStart()
+        if (floor && isRaised(floor.only!, nowUs)) {
+          rule.algorithm.merge(start, at, floor.only!.state, 0, rule, nowUs)
+          rule.algorithm.begin(start, at, rule, nowUs)
+          onFloor = true
+        }
+        if (rule.algorithm.take(start, at, rule, cost, nowUs) > 0) return false
+        if (onFloor) floored += 1
+        insertStart(key, set.tag, nowUs)
+        return true
+      }
+      prepareStart(set, nowUs)
+      if (waitOf(set, start, 0, lists, cost, nowUs) > 0) return false
+      if (cost === 0 || set.stateless) return true
+      insert(set, key, nowUs)
+      spendRow(set, row.cells, row.base, lists, cost, nowUs)
+      return true
     },
 
-    decide(set, key, cost, nowUs, spend) {
+    decide(set, key, cost, spend, atUs) {
       const { figures } = set
+      const isThere = rows.aim(key)
+      const nowUs = atUs === undefined ? readUs() : +atUs
       figures.blockedUs = blocks.size > 0 ? blockedUs(key, nowUs) : 0
-      const known = rows.find(key)
+      const known = isThere || rows.find(key)
       let cells: Float64Array = start
       let base = 0
       if (!known) {
@@ -317,15 +305,15 @@ export function createTable(
 
     reset(key, nowUs) {
       blocks.delete(rows.idOf(key))
-      if (rows.find(key)) rows.remove(key)
+      if (seek(key)) rows.remove(key)
       // Unknown, it would start from the floor: give it a row that is known to be fresh.
-      if (rows.find(key) || !floors.of(rows.shard)?.raised(nowUs)) return
+      if (seek(key) || !floors.of(rows.shard)?.raised(nowUs)) return
       emptyStart()
       insertStart(key, layout.fullTag(), nowUs)
     },
 
     rulesOf(key) {
-      return rows.find(key) ? layout.written(rows.tag).map(({ rule }) => rule) : []
+      return seek(key) ? layout.written(rows.tag).map(({ rule }) => rule) : []
     },
 
     clear() {

@@ -43,8 +43,9 @@ const MOST_BLOCKS = 48
  * decides on the copy, and `commit` writes what has changed, if nobody else has written meanwhile.
  */
 export interface SharedRows extends Rows {
-  /** Reads the key's row; `find` then answers for this key. */
-  read(key: string): void
+  /** Hashes the key, and `read` then copies its row: from then on `find` answers for this key. */
+  hash(key: string): void
+  read(): void
   /** Writes what has changed; false when everything has to be done again from `read` on. */
   commit(nowUs: number): boolean
   /** The block of the key that was read. */
@@ -95,8 +96,7 @@ export function createSharedRows(
   /** The bits of the slots beside the head. */
   const near = (1 << nearSlots) - 1
 
-  function read(key: string): void {
-    print.read(key)
+  function read(): void {
     const chooses = ((print.high << 20) | (print.low >>> 12)) >>> 0
     index = Math.floor((chooses * homes) / 2 ** 32)
     home.read(index)
@@ -304,8 +304,10 @@ export function createSharedRows(
     holdsLists: false,
     holdsKeys: false,
     blocks,
+    hash: print.read,
     read,
     commit,
+    aim: () => present,
     find: () => present,
     insert(_key, start, tag, nowUs, floored) {
       for (let i = 0; i < stride; i += 1) rows.cells[i] = start[i] ?? 0

@@ -29,7 +29,7 @@ export interface SharedPlace {
 export function createSharedTable(
   { region, words, cells, secret }: SharedPlace,
   algorithms: readonly Algorithm[],
-  nowUs: () => number,
+  readUs: () => number,
   locked?: () => void,
 ): Table<LaidRules> {
   const view = () => createBucket(region, words, locked)
@@ -43,11 +43,12 @@ export function createSharedTable(
     eviction.care = care
     return rows
   }
-  const inner = createTable(makeRows, nowUs, { layout, blocks: rows.blocks, floors })
+  const inner = createTable(makeRows, readUs, { layout, blocks: rows.blocks, floors })
 
   function repeated(key: string, nowUs: number, verb: () => void): void {
+    rows.hash(key)
     for (;;) {
-      rows.read(key)
+      rows.read()
       try {
         verb()
         if (rows.commit(nowUs)) return
@@ -104,11 +105,13 @@ export function createSharedTable(
   }
 
   return {
-    nowUs,
+    nowUs: readUs,
     use: inner.use,
-    allow(set, key, cost, nowUs) {
+    allow(set, key, cost, atUs) {
+      rows.hash(key)
+      const nowUs = atUs === undefined ? readUs() : +atUs
       for (;;) {
-        rows.read(key)
+        rows.read()
         try {
           const passes = inner.allow(set, key, cost, nowUs)
           if (rows.commit(nowUs)) return passes
@@ -117,11 +120,13 @@ export function createSharedTable(
         }
       }
     },
-    decide(set, key, cost, nowUs, spend) {
+    decide(set, key, cost, spend, atUs) {
+      rows.hash(key)
+      const nowUs = atUs === undefined ? readUs() : +atUs
       for (;;) {
-        rows.read(key)
+        rows.read()
         try {
-          inner.decide(set, key, cost, nowUs, spend)
+          inner.decide(set, key, cost, spend, nowUs)
           if (rows.commit(nowUs)) return
         } catch (error) {
           throwUnlessStale(error)
@@ -136,7 +141,8 @@ export function createSharedTable(
     unblock: (key) => repeated(key, 0, () => inner.unblock(key)),
     reset: (key, nowUs) => repeated(key, nowUs, () => inner.reset(key, nowUs)),
     rulesOf(key) {
-      rows.read(key)
+      rows.hash(key)
+      rows.read()
       return inner.rulesOf(key)
     },
     clear() {
