@@ -132,7 +132,12 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
     holdsLists: true,
     holdsKeys: true,
 
-    aim: (key) => key === again,
+    aim(key) {
+      // The cursor is on it, as when a hot key comes again.
+      if (key === again) return true
+      index.aim(key)
+      return false
+    },
     find(key) {
       const found = index.find(key)
       if (found < 0) return false
@@ -195,7 +200,10 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
 
     idOf: (key) => key,
     id: () => keys[row],
-    hasId: (id) => index.find(id) >= 0,
+    hasId(id) {
+      index.aim(id)
+      return index.find(id) >= 0
+    },
   }
   return rows
 }
