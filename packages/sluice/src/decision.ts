@@ -63,6 +63,7 @@ export function newFigures(count: number): Figures {
 /** decisionOf turns figures into a decision; a rule with a wait refuses, and so does a block. */
 export function decisionOf(rules: readonly Rule[], figures: Figures): Decision {
   const { waitUs, remaining, resetUs, delayUs, blockedUs } = figures
+  if (rules.length === 1 && blockedUs === 0) return decisionOfOne(rules[0], figures)
   let longest = 0
   let least = 0
   let capacity = rules[0].capacity
@@ -89,6 +90,23 @@ export function decisionOf(rules: readonly Rule[], figures: Figures): Decision {
     rule: rules[waitUs[longest] > 0 ? longest : least].name,
     rules: each,
     source: blockedUs > 0 ? 'blocked' : figures.source,
+  }
+}
+
+/** The decision of one rule, for a key that is not blocked. */
+function decisionOfOne(rule: Rule, figures: Figures): Decision {
+  const allowed = figures.waitUs[0] === 0
+  const only = ruleDecision(rule, figures, 0, allowed)
+  return {
+    allowed,
+    capacity: only.capacity,
+    remaining: only.remaining,
+    retryAfterMs: only.retryAfterMs,
+    resetAfterMs: only.resetAfterMs,
+    delayMs: only.delayMs,
+    rule: only.rule,
+    rules: [only],
+    source: figures.source,
   }
 }
 

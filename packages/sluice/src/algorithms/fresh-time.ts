@@ -63,19 +63,11 @@ export const freshTime: FreshTime = {
   },
 
   remaining(cells, at, rule, nowUs) {
+    // Short, like `take`.
+    if (rule.gapParts !== 1) return remainingParts(cells, at, rule, nowUs)
     const freshUs = cells[at]
-    let left = rule.fullUs - (freshUs > nowUs ? freshUs - nowUs : 0)
-    if (rule.gapParts === 1) return left > 0 ? Math.floor(left / rule.gapUs) : 0
-    const parts = rule.fullRest - (freshUs >= nowUs ? cells[at + 1] : 0)
-    const rest = parts < 0 ? parts + rule.gapParts : parts
-    if (parts < 0) left -= 1
-    if (left < 0) return 0
-    // At most 10,000,001 units, so the quotient of doubles is at most one off; fits() is exact.
-    const units = Math.floor(
-      (left + rest / rule.gapParts) / (rule.gapUs + rule.gapRest / rule.gapParts),
-    )
-    if (fits(units + 1, left, rest, rule)) return units + 1
-    return fits(units, left, rest, rule) ? units : units - 1
+    const left = rule.fullUs - (freshUs > nowUs ? freshUs - nowUs : 0)
+    return left > 0 ? Math.floor(left / rule.gapUs) : 0
   },
 
   freshAtUs(cells, at, rule) {
@@ -115,6 +107,22 @@ export const freshTime: FreshTime = {
 }
 
 const takeParts = takeBy(freshTime)
+
+/** `remaining` where the gap is not whole. */
+function remainingParts(cells: Float64Array, at: number, rule: Rule, nowUs: number): number {
+  const freshUs = cells[at]
+  let left = rule.fullUs - (freshUs > nowUs ? freshUs - nowUs : 0)
+  const parts = rule.fullRest - (freshUs >= nowUs ? cells[at + 1] : 0)
+  const rest = parts < 0 ? parts + rule.gapParts : parts
+  if (parts < 0) left -= 1
+  if (left < 0) return 0
+  // At most 10,000,001 units, so the quotient of doubles is at most one off; fits() is exact.
+  const units = Math.floor(
+    (left + rest / rule.gapParts) / (rule.gapUs + rule.gapRest / rule.gapParts),
+  )
+  if (fits(units + 1, left, rest, rule)) return units + 1
+  return fits(units, left, rest, rule) ? units : units - 1
+}
 
 /** lineEndUs is when `units` more would be paid off, in microseconds from now; never too late. */
 export function lineEndUs(rule: Rule, resetUs: number, units: number): number {

@@ -164,7 +164,9 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
       nearestUs = freshUs
     }
     shard.barUs = nearestUs > barUs ? nearestUs : barUs
-    care.evicted(shard.cells, cellOf(nearest), tagAt(shard, nearest), number, nowUs)
+    if (nearestUs > nowUs) {
+      care.evicted(shard.cells, cellOf(nearest), tagAt(shard, nearest), number, nowUs)
+    }
     // No slot before it is empty: the newcomer replaces it where it is.
     if (isNearestOnTheWay) return nearest
     closeGap(shard, nearest)
@@ -192,8 +194,9 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     // The first cell is the fingerprint: bits that a float64 need not keep.
     to.words[toAt] = words[at]
     to.words[toAt + 1] = words[at + 1]
-    const [from, into] = [at >> 1, toAt >> 1]
-    for (let i = 1; i < shape.step >> 1; i += 1) to.cells[into + i] = cells[from + i]
+    const from = cellOf(at)
+    const into = cellOf(toAt)
+    for (let i = 0; i < shape.step / 2 - 1; i += 1) to.cells[into + i] = cells[from + i]
   }
 
   function giveBack(shard: Shard, at: number): void {
@@ -212,7 +215,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
       copySlot(words, cells, next, shard, hole)
       hole = next
     }
-    words.fill(0, hole, hole + shape.step)
+    words[hole + 1] = 0
   }
 
   /** Copies a shard's rows in use into larger arrays. */

@@ -26,22 +26,6 @@ export function waitOf(
   return longest
 }
 
-/** takeOnly is the whole decision of a single rule that holds nothing back: the fast path. */
-export function takeOnly(
-  { figures }: LaidRules,
-  rule: Rule,
-  cells: Float64Array,
-  at: number,
-  cost: number,
-  nowUs: number,
-): void {
-  const { algorithm } = rule
-  figures.waitUs[0] = algorithm.take(cells, at, rule, cost, nowUs)
-  figures.remaining[0] = algorithm.remaining(cells, at, rule, nowUs)
-  const freshUs = algorithm.freshAtUs(cells, at, rule)
-  figures.resetUs[0] = freshUs > nowUs ? freshUs - nowUs : 0
-}
-
 /** spendRow debits `cost`, at least 1, from every rule. */
 export function spendRow(
   set: LaidRules,

@@ -55,7 +55,7 @@ export interface Rows {
 export interface RowCare {
   /** When the row is fresh. */
   freshAtUs(cells: Float64Array, base: number, tag: number): number
-  /** The row has to go: if it is in use, its units must not be forgiven. */
+  /** The row has to go, though it is in use: its units must not be forgiven. */
   evicted(cells: Float64Array, base: number, tag: number, shard: number, nowUs: number): void
   /** The row goes, evicted or fresh: gives back what belongs to it. */
   dropped(cells: Float64Array, base: number): void

@@ -1,20 +1,11 @@
 // Longer than our files are meant to be: all that happens to a row, in the order of a decision.
 import type { Rule } from '../rule.ts'
 import { type Blocks, createBlocks } from './blocks.ts'
-import { type Floor, isOnlyFor, isRaised } from './floor.ts'
+import { type Floor, type FloorEntry, isOnlyFor, isRaised } from './floor.ts'
 import { createFloors, type Floors } from './floors.ts'
 import { type Column, createLayout, type LaidRules, type Layout, ruleIn } from './layout.ts'
 import { createLists } from './lists.ts'
-import {
-  growList,
-  readRest,
-  readWaits,
-  refundRow,
-  spendRow,
-  stateOf,
-  takeOnly,
-  waitOf,
-} from './row.ts'
+import { growList, readRest, readWaits, refundRow, spendRow, stateOf, waitOf } from './row.ts'
 import type { RowCare, Rows } from './rows.ts'
 import type { Table } from './store.ts'
 import { unlistable, unsupported } from './store-errors.ts'
@@ -75,7 +66,6 @@ export function createTable(
     shard: number,
     nowUs: number,
   ): void {
-    if (freshAtUs(cells, base, tag) <= nowUs) return
     evictions += 1
     if (usual !== undefined && tag === usual.tag) {
       const rule = usual.only!
@@ -207,6 +197,27 @@ export function createTable(
     return set
   }
 
+  /** `allow` for a key without row, where there is one rule and a floor for nothing else, if any. */
+  function allowNewcomer(
+    set: LaidRules,
+    rule: Rule,
+    key: string,
+    cost: number,
+    floor: FloorEntry | undefined,
+    nowUs: number,
+  ): boolean {
+    emptyStart()
+    if (floor !== undefined && isRaised(floor, nowUs)) {
+      rule.algorithm.merge(start, set.onlyAt, floor.state, 0, rule, nowUs)
+      rule.algorithm.begin(start, set.onlyAt, rule, nowUs)
+      onFloor = true
+    }
+    if (rule.algorithm.take(start, set.onlyAt, rule, cost, nowUs) > 0) return false
+    if (onFloor) floored += 1
+    insertStart(key, set.tag, nowUs)
+    return true
+  }
+
   return {
     nowUs: readUs,
     use,
@@ -235,17 +246,7 @@ export function createTable(
       }
       const floor = floors.of(row.shard)
       if (rule !== undefined && cost > 0 && !set.stateless && (!floor || isOnlyFor(floor, rule))) {
-        const at = set.onlyAt
-        emptyStart()
-        if (floor && isRaised(floor.only!, nowUs)) {
-          rule.algorithm.merge(start, at, floor.only!.state, 0, rule, nowUs)
-          rule.algorithm.begin(start, at, rule, nowUs)
-          onFloor = true
-        }
-        if (rule.algorithm.take(start, at, rule, cost, nowUs) > 0) return false
-        if (onFloor) floored += 1
-        insertStart(key, set.tag, nowUs)
-        return true
+        return allowNewcomer(set, rule, key, cost, floor?.only, nowUs)
       }
       prepareStart(set, nowUs)
       if (waitOf(set, start, 0, lists, cost, nowUs) > 0) return false
@@ -255,6 +256,7 @@ export function createTable(
       return true
     },
 
+    // Neither is this, for the same reason.
     decide(set, key, cost, spend, atUs) {
       const { figures } = set
       const isThere = rows.aim(key)
@@ -271,8 +273,13 @@ export function createTable(
         if (rows.tag !== set.tag) adoptRow(set, nowUs)
         cells = rows.cells
         base = rows.base
-        if (set.only !== undefined && spend && !set.delays && figures.blockedUs === 0) {
-          takeOnly(set, set.only, cells, base + set.at[0], cost, nowUs)
+        const rule = set.only
+        if (rule !== undefined && spend && !set.delays && figures.blockedUs === 0) {
+          const at = base + set.onlyAt
+          figures.waitUs[0] = rule.algorithm.take(cells, at, rule, cost, nowUs)
+          figures.remaining[0] = rule.algorithm.remaining(cells, at, rule, nowUs)
+          const freshUs = rule.algorithm.freshAtUs(cells, at, rule)
+          figures.resetUs[0] = freshUs > nowUs ? freshUs - nowUs : 0
           return
         }
       }
