@@ -4,9 +4,6 @@ import { type Column, strideOf } from './layout.ts'
 import { isCutOff, shardsFor } from './probing.ts'
 import { moveCells, type RowCare, type Rows } from './rows.ts'
 
-/** The bits of a slot's second word that hold its tag. */
-const TAG_BITS = 15
-
 /** Slots of a shard that are taken at most, and slots for each row when it has grown. */
 const MOST_TAKEN = 0.75
 const ROOM = 2
@@ -90,7 +87,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   }
 
   function tagAt({ words, cells }: Shard, at: number): number {
-    return shape.wide ? cells[cellOf(at) + shape.stride] : words[at + 1] & TAG_BITS
+    return shape.wide ? cells[cellOf(at) + shape.stride] : words[at + 1] & 15
   }
 
   function point(shard: Shard, at: number): void {
@@ -249,7 +246,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
         const [from, to] = [i * old.step, i * shape.step]
         const second = words[from + 1]
         if (second === 0) continue
-        const tag = old.wide ? cells[cellOf(from) + old.stride] : second & TAG_BITS
+        const tag = old.wide ? cells[cellOf(from) + old.stride] : second & 15
         shard.words[to] = words[from]
         shard.words[to + 1] = second
         writeTag(shard, to, tag)
@@ -259,7 +256,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   }
 
   function writeTag({ words, cells }: Shard, at: number, tag: number): void {
-    words[at + 1] = (words[at + 1] & ~TAG_BITS) | (shape.wide ? 1 : tag)
+    words[at + 1] = (words[at + 1] & ~15) | (shape.wide ? 1 : tag)
     if (shape.wide) cells[cellOf(at) + shape.stride] = tag
   }
 
@@ -284,33 +281,34 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     },
     find(key) {
       const { low } = print
-      const high = print.high & ~TAG_BITS
-      const { step, wide } = shape
+      const high = print.high & ~15
+      const { step } = shape
       const cursor = rows
       const number = (high >>> 4) & shardMask
       const shard = shards[number]
       const { words, slots } = shard
       cursor.shard = number
+      // What homeOf(), after() and point() do, in line: this is the hot path.
       let at = (Math.imul(low >>> 16, slots) >>> 16) * step
       let second = words[at + 1]
-      while (words[at] !== low || (second & ~TAG_BITS) !== high) {
-        if (second === 0) return false
+      while (second !== 0) {
+        if (words[at] === low && (second & ~15) === high) {
+          const base = cellOf(at)
+          // Not every key is remembered: to write down a new string costs as much as to hash it.
+          if (base === cursor.base) again = key
+          cursor.cells = shard.cells
+          cursor.base = base
+          cursor.tag = shape.wide ? tagAt(shard, at) : second & 15
+          return true
+        }
         at += step
         if (at === words.length) at = 0
         second = words[at + 1]
       }
-      // A fingerprint of zeros looks like an empty slot.
-      if (second === 0) return false
-      const base = cellOf(at)
-      // Not every key is remembered: to write down a new string costs as much as to hash it.
-      if (base === cursor.base) again = key
-      cursor.cells = shard.cells
-      cursor.base = base
-      cursor.tag = wide ? tagAt(shard, at) : second & TAG_BITS
-      return true
+      return false
     },
     insert(_key, start, tag, nowUs) {
-      if (tag > TAG_BITS && !shape.wide) reshape(columns, true)
+      if (tag > 15 && !shape.wide) reshape(columns, true)
       const shard = shards[rows.shard]
       const at = takeSlot(shard, nowUs)
       const { words, cells } = shard
@@ -324,7 +322,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
       for (let i = 0; i < shape.stride; i += 1) cells[rows.base + i] = start[i]
     },
     retag(tag) {
-      if (tag > TAG_BITS && !shape.wide) {
+      if (tag > 15 && !shape.wide) {
         const slot = slotAt() / shape.step
         reshape(columns, true)
         point(shards[rows.shard], slot * shape.step)
@@ -348,11 +346,11 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
 
     idOf(key) {
       hash(key)
-      return idOf(print.low, print.high & ~TAG_BITS)
+      return idOf(print.low, print.high & ~15)
     },
     id() {
       const { words } = shards[rows.shard]
-      return idOf(words[slotAt()], words[slotAt() + 1] & ~TAG_BITS)
+      return idOf(words[slotAt()], words[slotAt() + 1] & ~15)
     },
     hasId(id) {
       again = ''
