@@ -26,7 +26,7 @@ function readerOf(process: NodeProcess | undefined): () => number {
   const zeroUs = ORIGIN_US - Math.round(zeroOf(hrtime))
   return () => {
     const time = hrtime()
-    // The bitwise or makes it a division of integers, which is a multiplication in fact.
+    // `| 0` floors it, and lets V8 divide as integers.
     return time[0] * 1_000_000 + zeroUs + ((time[1] / 1_000) | 0)
   }
 }

@@ -7,8 +7,9 @@ import type { Rule } from '../rule.ts'
  *
  * A state is the cells `cells[at]`, `cells[at + 1]`, … of a `Float64Array` that a store owns. They
  * hold whole numbers; cells that are all 0 are a key never seen. Times are whole microseconds. No
- * function reads a clock, allocates, or touches cells outside its own; only `spend`, `refund`,
- * `carry` and `merge` write. `nowUs` may stand still or step back, which must mint nothing.
+ * function reads a clock, allocates, or touches cells outside its own; only `take`, `spend`,
+ * `refund`, `carry`, `merge` and `begin` write. `nowUs` may stand still or step back, which must
+ * mint nothing.
  *
  * Make one with `defineAlgorithm`, which fills in what is optional.
  */

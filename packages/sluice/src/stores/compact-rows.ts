@@ -1,12 +1,8 @@
 // Longer than our files are meant to be: a hash table is understood best in one piece.
 import { createFingerprint, newSecret } from './fingerprint.ts'
 import { type Column, strideOf } from './layout.ts'
-import { isCutOff, shardsFor } from './probing.ts'
+import { isCrowded, isCutOff, shardsFor, slotsFor } from './probing.ts'
 import { moveCells, type RowCare, type Rows } from './rows.ts'
-
-/** Slots of a shard that are taken at most, and slots for each row when it has grown. */
-const MOST_TAKEN = 0.75
-const ROOM = 2
 
 /** Rows looked at most for one to evict, and evictions after which a shard's bar is found anew. */
 const LOOKED_AT = 16
@@ -34,16 +30,18 @@ interface Shard {
  * A slot is 8 bytes of fingerprint and tag, and the row's cells next to them, so that one cache
  * miss brings it all:
  *
- *     words   [ low: 32 bits ][ high: 28 bits | tag: 4 bits ]     int32
- *     cells   [      0      ][ cell 1 ][ cell 2 ] …               float64, on the same buffer
+ *     words   [ low: 32 bits ][ high: 28 bits | tag: 4 bits ]           int32
+ *     cells   [          the same 8 bytes          ][ cell ] … [ tag ]  float64, on the same buffer
+ *
+ * The last one is there only once tags need more than four bits.
  *
  * The high word tells a key's shard, the low word its home slot. Its row is in one of the slots
  * that follow from there without a gap (linear probing). A tag is at least 1, so the second word
  * of a slot is 0 only when it is empty. A slot is known by where it begins in `words`.
  *
- * A row that is fresh counts as absent: rather than grow the shard a newcomer takes its slot, and
- * growing leaves it behind. Once `maxRows` are taken, a newcomer takes the place of a row that is
- * near to fresh.
+ * A row that is fresh counts as absent, but in small shards: rather than grow the shard a newcomer
+ * takes its slot, and growing leaves it behind. Once `maxRows` are taken, a newcomer takes the place
+ * of a row that is near to fresh.
  */
 export function createCompactRows(maxRows: number, care: RowCare): Rows {
   const print = createFingerprint(newSecret())
@@ -60,11 +58,12 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   let again = ''
 
   /** Uses the top 16 bits; a shard has at most 65,536 slots. */
-  const homeOf = (low: number, slots: number) => (Math.imul(low >>> 16, slots) >>> 16) * shape.step
+  const homeOf = ({ slots }: Shard, low: number) =>
+    (Math.imul(low >>> 16, slots) >>> 16) * shape.step
   const isEmpty = ({ words }: Shard, at: number) => words[at + 1] === 0
 
   /** The slot that follows another; the first follows the last. */
-  function after(at: number, { words }: Shard): number {
+  function after({ words }: Shard, at: number): number {
     const next = at + shape.step
     return next === words.length ? 0 : next
   }
@@ -75,15 +74,6 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     shard.words = new Int32Array(buffer)
     shard.cells = new Float64Array(buffer)
     shard.slots = slots
-  }
-
-  function clear(): void {
-    for (const shard of shards) {
-      allot(shard, 1)
-      shard.taken = 0
-      shard.barUs = 0
-    }
-    rows.size = 0
   }
 
   function tagAt({ words, cells }: Shard, at: number): number {
@@ -109,19 +99,19 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     const isFull = rows.size >= maxRows
     if (isFull && shard.taken > 0) return evict(shard, rows.shard, nowUs)
     if (isFull) evictElsewhere(nowUs)
-    if (shard.taken + 1 > MOST_TAKEN * shard.slots) {
+    if (isCrowded(shard.taken, shard.slots)) {
       const fresh = shard.slots > KEPT_SLOTS ? freshOnTheWay(shard, nowUs) : -1
       if (fresh >= 0) return fresh
       grow(shard, nowUs)
     }
     shard.taken += 1
     rows.size += 1
-    return emptyFrom(shard, homeOf(print.low, shard.slots))
+    return emptyFrom(shard, homeOf(shard, print.low))
   }
 
   /** The slot of the first fresh row between the newcomer's home and an empty slot, or −1. */
   function freshOnTheWay(shard: Shard, nowUs: number): number {
-    for (let at = homeOf(print.low, shard.slots); !isEmpty(shard, at); at = after(at, shard)) {
+    for (let at = homeOf(shard, print.low); !isEmpty(shard, at); at = after(shard, at)) {
       if (freshAtUs(shard, at) <= nowUs) return at
     }
     return -1
@@ -129,7 +119,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
 
   function emptyFrom(shard: Shard, from: number): number {
     let at = from
-    while (!isEmpty(shard, at)) at = after(at, shard)
+    while (!isEmpty(shard, at)) at = after(shard, at)
     return at
   }
 
@@ -142,32 +132,26 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   function evict(shard: Shard, number: number, nowUs: number): number {
     shard.evictions += 1
     const barUs = Math.max(shard.evictions % BAR_LASTS === 0 ? 0 : shard.barUs, nowUs)
-    const home = homeOf(print.low, shard.slots)
+    const home = homeOf(shard, print.low)
     let nearest = -1
-    let isOnTheWay = true
-    let isNearestOnTheWay = true
     let nearestUs = Number.POSITIVE_INFINITY
-    let left = shard.taken < LOOKED_AT ? shard.taken : LOOKED_AT
-    for (let at = home; left > 0 && nearestUs > barUs; at = after(at, shard)) {
-      if (isEmpty(shard, at)) {
-        isOnTheWay = false
-        continue
-      }
+    let left = Math.min(shard.taken, LOOKED_AT)
+    for (let at = home; left > 0 && nearestUs > barUs; at = after(shard, at)) {
+      if (isEmpty(shard, at)) continue
       left -= 1
       const freshUs = freshAtUs(shard, at)
       if (freshUs >= nearestUs) continue
       nearest = at
-      isNearestOnTheWay = isOnTheWay
       nearestUs = freshUs
     }
-    shard.barUs = nearestUs > barUs ? nearestUs : barUs
+    shard.barUs = Math.max(nearestUs, barUs)
     if (nearestUs > nowUs) {
       care.evicted(shard.cells, cellOf(nearest), tagAt(shard, nearest), number, nowUs)
     }
-    // No slot before it is empty: the newcomer replaces it where it is.
-    if (isNearestOnTheWay) return nearest
+    shard.words[nearest + 1] = 0
+    // Mostly it was on the newcomer's way, which takes its slot: nothing has to move.
+    if (emptyFrom(shard, home) === nearest) return nearest
     closeGap(shard, nearest)
-    // What moved up may have been before the first empty slot, at the newcomer's home.
     return emptyFrom(shard, home)
   }
 
@@ -176,24 +160,12 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     let number = rows.shard
     while (shards[number].taken === 0) number = (number + 1) & shardMask
     const shard = shards[number]
-    // No newcomer takes the slot that it gives, which may still hold the row that goes.
     giveBack(shard, evict(shard, number, nowUs))
   }
 
-  /** Copies a slot's row, of this shard or of the arrays that it had, into an empty slot. */
-  function copySlot(
-    words: Int32Array,
-    cells: Float64Array,
-    at: number,
-    to: Shard,
-    toAt: number,
-  ): void {
-    // The first cell is the fingerprint: bits that a float64 need not keep.
-    to.words[toAt] = words[at]
-    to.words[toAt + 1] = words[at + 1]
-    const from = cellOf(at)
-    const into = cellOf(toAt)
-    for (let i = 0; i < shape.step / 2 - 1; i += 1) to.cells[into + i] = cells[from + i]
+  /** Copies a slot as bits: as a float64, a fingerprint need not keep them. */
+  function copySlot(from: Int32Array, at: number, to: Int32Array, toAt: number): void {
+    for (let i = 0; i < shape.step; i += 1) to[toAt + i] = from[at + i]
   }
 
   function giveBack(shard: Shard, at: number): void {
@@ -205,11 +177,11 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   /** Empties a slot, and moves up the rows behind it that would be cut off from their home. */
   function closeGap(shard: Shard, at: number): void {
     again = ''
-    const { words, cells, slots } = shard
+    const { words } = shard
     let hole = at
-    for (let next = after(at, shard); !isEmpty(shard, next); next = after(next, shard)) {
-      if (!isCutOff(homeOf(words[next], slots), hole, next)) continue
-      copySlot(words, cells, next, shard, hole)
+    for (let next = after(shard, at); !isEmpty(shard, next); next = after(shard, next)) {
+      if (!isCutOff(homeOf(shard, words[next]), hole, next)) continue
+      copySlot(words, next, words, hole)
       hole = next
     }
     words[hole + 1] = 0
@@ -217,7 +189,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
 
   /** Copies a shard's rows in use into larger arrays. */
   function grow(shard: Shard, nowUs: number): void {
-    const { words, cells, slots, taken } = shard
+    const { words, slots, taken } = shard
     const keepsAll = slots <= KEPT_SLOTS
     const inUse: number[] = []
     for (let at = 0; at < words.length; at += shape.step) {
@@ -226,9 +198,9 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     }
     rows.size -= taken - inUse.length
     shard.taken = inUse.length
-    allot(shard, Math.max(8, Math.ceil(ROOM * (inUse.length + 1))))
+    allot(shard, slotsFor(inUse.length + 1))
     for (const at of inUse) {
-      copySlot(words, cells, at, shard, emptyFrom(shard, homeOf(words[at], shard.slots)))
+      copySlot(words, at, shard.words, emptyFrom(shard, homeOf(shard, words[at])))
     }
   }
 
@@ -311,15 +283,11 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
       if (tag > 15 && !shape.wide) reshape(columns, true)
       const shard = shards[rows.shard]
       const at = takeSlot(shard, nowUs)
-      const { words, cells } = shard
-      words[at] = print.low
-      words[at + 1] = print.high
+      shard.words[at] = print.low
+      shard.words[at + 1] = print.high
       writeTag(shard, at, tag)
-      again = ''
-      rows.cells = cells
-      rows.base = cellOf(at)
-      rows.tag = tag
-      for (let i = 0; i < shape.stride; i += 1) cells[rows.base + i] = start[i]
+      point(shard, at)
+      for (let i = 0; i < shape.stride; i += 1) rows.cells[rows.base + i] = start[i]
     },
     retag(tag) {
       if (tag > 15 && !shape.wide) {
@@ -341,8 +309,12 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
         }
       })
     },
-    clear,
-    move: (_before, after) => reshape(after, shape.wide),
+    clear() {
+      again = ''
+      for (let i = 0; i < shards.length; i += 1) shards[i] = newShard()
+      rows.size = 0
+    },
+    move: (_before, newColumns) => reshape(newColumns, shape.wide),
 
     idOf(key) {
       hash(key)
@@ -360,22 +332,18 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
       return rows.find('')
     },
   }
-  clear()
   return rows
 }
 
 /** cellOf is where the row of a slot begins in the cells. */
 const cellOf = (at: number) => (at >> 1) + 1
 
+/** One empty slot, of any shape, for every shard until it grows: nothing is written here. */
+const NO_WORDS = new Int32Array(2)
+const NO_CELLS = new Float64Array(NO_WORDS.buffer)
+
 function newShard(): Shard {
-  return {
-    words: new Int32Array(0),
-    cells: new Float64Array(0),
-    slots: 0,
-    taken: 0,
-    barUs: 0,
-    evictions: 0,
-  }
+  return { words: NO_WORDS, cells: NO_CELLS, slots: 1, taken: 0, barUs: 0, evictions: 0 }
 }
 
 function idOf(low: number, high: number): string {

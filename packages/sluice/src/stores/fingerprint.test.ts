@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createFingerprint, newSecret } from './fingerprint.ts'
 
 const printOf = (print: ReturnType<typeof createFingerprint>, key: string) => {
-  print.read(key)
+  print.hash(key)
   return `${print.low} ${print.high}`
 }
 
@@ -53,7 +53,7 @@ describe('a fingerprint', () => {
     const counts = { low: new Uint32Array(64), high: new Uint32Array(64) }
     const total = 64_000
     for (let i = 0; i < total; i += 1) {
-      print.read(`user:${i}`)
+      print.hash(`user:${i}`)
       counts.low[print.low >>> 26] += 1
       counts.high[(print.high >>> 4) & 63] += 1
     }

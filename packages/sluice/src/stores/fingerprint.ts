@@ -4,11 +4,9 @@
  * meet in one place.
  */
 export interface Fingerprint {
-  /** The first and the other 32 bits, after `read` or `hash`. */
+  /** The first and the other 32 bits of the key that was hashed last. */
   low: number
   high: number
-  read(key: string): void
-  /** The same for callers who know that it is not the key that was read before. */
   hash(key: string): void
 }
 
@@ -22,18 +20,6 @@ export function newSecret(): Int32Array {
  * both output words from the final state.
  */
 export function createFingerprint([secret0, secret1]: Int32Array): Fingerprint {
-  /** The key that was read last, if it was read twice in a row. */
-  let again = ''
-  // A small function of its own, so that it is inlined.
-  function read(key: string): void {
-    // The same key again, as hot ones come: comparing is cheaper than hashing.
-    if (key === again) return
-    const { low, high } = print
-    hash(key)
-    // Not every key is remembered: to write down a new string costs as much as to hash it.
-    again = low === print.low && high === print.high ? key : ''
-  }
-
   function hash(key: string): void {
     let v0 = secret0
     let v1 = secret1
@@ -79,6 +65,6 @@ export function createFingerprint([secret0, secret1]: Int32Array): Fingerprint {
     print.high = v0 ^ v2
   }
 
-  const print: Fingerprint = { low: 0, high: 0, read, hash }
+  const print: Fingerprint = { low: 0, high: 0, hash }
   return print
 }

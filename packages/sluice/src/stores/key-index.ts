@@ -1,5 +1,5 @@
 import { createFingerprint, newSecret } from './fingerprint.ts'
-import { after, isCutOff, shardsFor } from './probing.ts'
+import { isCrowded, isCutOff, shardsFor, slotsFor } from './probing.ts'
 
 /** Shard is a part of the index, with room of its own. */
 interface Shard {
@@ -30,7 +30,7 @@ export interface KeyIndex {
  *     [ hash: 32 bits ][ row + 1, or 0 when empty ]     int32
  *
  * The rest of the hash chooses the shard. A key is in one of the slots that follow from its home
- * without a gap (linear probing). At most three quarters of a shard are taken.
+ * without a gap (linear probing). A slot is known by where it begins in the array.
  */
 export function createKeyIndex(keys: readonly string[], maxKeys: number): KeyIndex {
   const print = createFingerprint(newSecret())
@@ -39,18 +39,18 @@ export function createKeyIndex(keys: readonly string[], maxKeys: number): KeyInd
   const shardMask = shards.length - 1
 
   /** Uses the top 16 bits; a shard has at most 65,536 slots. */
-  const homeOf = (low: number, slots: number) => Math.imul(low >>> 16, slots) >>> 16
+  const homeOf = (low: number, slots: number) => 2 * (Math.imul(low >>> 16, slots) >>> 16)
 
   function fill({ words, slots }: Shard, low: number, number: number): void {
     let at = homeOf(low, slots)
-    while (words[2 * at + 1] !== 0) at = after(at, slots)
-    words[2 * at] = low
-    words[2 * at + 1] = number
+    while (words[at + 1] !== 0) at = after(at, words)
+    words[at] = low
+    words[at + 1] = number
   }
 
   function grow(shard: Shard): void {
     const { words } = shard
-    shard.slots = Math.max(8, 2 * (shard.taken + 1))
+    shard.slots = slotsFor(shard.taken + 1)
     shard.words = new Int32Array(2 * shard.slots)
     for (let i = 0; i < words.length; i += 2) {
       if (words[i + 1] !== 0) fill(shard, words[i], words[i + 1])
@@ -61,15 +61,14 @@ export function createKeyIndex(keys: readonly string[], maxKeys: number): KeyInd
   function empty(shard: Shard, at: number): void {
     const { words, slots } = shard
     let hole = at
-    for (let next = after(at, slots); words[2 * next + 1] !== 0; next = after(next, slots)) {
-      const home = homeOf(words[2 * next], slots)
+    for (let next = after(at, words); words[next + 1] !== 0; next = after(next, words)) {
+      const home = homeOf(words[next], slots)
       if (!isCutOff(home, hole, next)) continue
-      words[2 * hole] = words[2 * next]
-      words[2 * hole + 1] = words[2 * next + 1]
+      words[hole] = words[next]
+      words[hole + 1] = words[next + 1]
       hole = next
     }
-    words[2 * hole] = 0
-    words[2 * hole + 1] = 0
+    words[hole + 1] = 0
     shard.taken -= 1
   }
 
@@ -80,15 +79,15 @@ export function createKeyIndex(keys: readonly string[], maxKeys: number): KeyInd
       const { words, slots } = shards[print.high & shardMask]
       let at = homeOf(low, slots)
       for (;;) {
-        const number = words[2 * at + 1]
+        const number = words[at + 1]
         if (number === 0) return -1
-        if (words[2 * at] === low && keys[number - 1] === key) return number - 1
-        at = after(at, slots)
+        if (words[at] === low && keys[number - 1] === key) return number - 1
+        at = after(at, words)
       }
     },
     add(row) {
       const shard = shards[print.high & shardMask]
-      if (4 * (shard.taken + 1) > 3 * shard.slots) grow(shard)
+      if (isCrowded(shard.taken, shard.slots)) grow(shard)
       shard.taken += 1
       fill(shard, print.low, row + 1)
     },
@@ -97,7 +96,7 @@ export function createKeyIndex(keys: readonly string[], maxKeys: number): KeyInd
       hash(keys[row])
       const shard = shards[print.high & shardMask]
       let at = homeOf(print.low, shard.slots)
-      while (shard.words[2 * at + 1] !== row + 1) at = after(at, shard.slots)
+      while (shard.words[at + 1] !== row + 1) at = after(at, shard.words)
       empty(shard, at)
       // A newcomer may be about to be added.
       print.low = low
@@ -114,4 +113,9 @@ const NO_WORDS = new Int32Array(2)
 
 function newShard(): Shard {
   return { words: NO_WORDS, slots: 1, taken: 0 }
+}
+
+/** The slot that follows another; the first follows the last. */
+function after(at: number, { length }: Int32Array): number {
+  return at + 2 === length ? 0 : at + 2
 }

@@ -9,9 +9,14 @@ export function shardsFor(maxRows: number): number {
   return shards
 }
 
-/** after is the slot that follows another; the first follows the last. */
-export function after(at: number, slots: number): number {
-  return at + 1 === slots ? 0 : at + 1
+/** isCrowded tells whether a shard has to grow for one more: at most three quarters are taken. */
+export function isCrowded(taken: number, slots: number): boolean {
+  return 4 * (taken + 1) > 3 * slots
+}
+
+/** slotsFor is how many slots a shard grows to: twice as many as there will be rows. */
+export function slotsFor(rows: number): number {
+  return Math.max(8, 2 * rows)
 }
 
 /**

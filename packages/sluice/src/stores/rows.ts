@@ -36,8 +36,8 @@ export interface Rows {
   insert(key: string, start: Float64Array, tag: number, nowUs: number, floored: boolean): void
   /** Gives the row at the cursor another tag. */
   retag(tag: number): void
-  /** Removes the row at the cursor, which `find` has just found for the key. */
-  remove(key: string): void
+  /** Removes the row at the cursor. */
+  remove(): void
   /** Visits every row with the cursor on it. `visit` must not change rows. */
   each(visit: () => void): void
   clear(): void

@@ -43,7 +43,10 @@ export interface Table<Set extends RuleSet = RuleSet> {
    * the clock itself, which is faster.
    */
   allow(set: Set, key: string, cost: number, nowUs?: number): boolean
-  /** Decides into `set.figures`, likewise; spends too if `spend` is set and nothing refuses. */
+  /**
+   * Decides into `set.figures`, and spends if `spend` is set and nothing refuses. `nowUs` is as in
+   * `allow`.
+   */
   decide(set: Set, key: string, cost: number, spend: boolean, nowUs?: number): void
   charge(set: Set, key: string, cost: number, nowUs: number): void
   refund(set: Set, key: string, cost: number, nowUs: number): void

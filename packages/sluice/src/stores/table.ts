@@ -33,7 +33,7 @@ export function createTable(
   /** A row for keys that have none: what they would start from; and whether that is the floor. */
   let start = new Float64Array(layout.stride)
   let onFloor = false
-  /** The rules of most rows, if they are just one. */
+  /** The single rule that was made ready last: rows with its tag take a short way. */
   let usual: LaidRules | undefined
   let evictions = 0
   let floored = 0
@@ -124,6 +124,7 @@ export function createTable(
     if (floor.apply(column, layout.columns[column], rule, state, at, nowUs)) onFloor = true
   }
 
+  /** Moves to the key's row, whatever it was written for; false when it has none. */
   function seek(key: string): boolean {
     return rows.aim(key) || rows.find(key)
   }
@@ -222,11 +223,12 @@ export function createTable(
     nowUs: readUs,
     use,
 
-    // Not split up: V8 inlines no function of this length, and so compiles it as one piece with all
-    // that is short in it, wherever it is called from.
+    // Long on purpose: V8 inlines no function of more than 460 bytecodes (this has about 490, see
+    // --print-bytecode), so it is compiled as one piece with all that is short in it.
     allow(set, key, cost, atUs) {
       const row = rows
       const isThere = row.aim(key)
+      // With the plus V8 knows that it is a number, and does not box it.
       const nowUs = atUs === undefined ? readUs() : +atUs
       if (blocks.size > 0 && blockedUs(key, nowUs) > 0) {
         // What the floor holds for it goes over to these rules, as a row does.
@@ -236,10 +238,10 @@ export function createTable(
       const known = isThere || row.find(key)
       const rule = set.only
       if (known) {
-        if (rule !== undefined && row.tag === set.tag) {
+        if (row.tag !== set.tag) adoptRow(set, nowUs)
+        if (rule !== undefined) {
           return rule.algorithm.take(row.cells, row.base + set.onlyAt, rule, cost, nowUs) === 0
         }
-        if (row.tag !== set.tag) adoptRow(set, nowUs)
         if (waitOf(set, row.cells, row.base, lists, cost, nowUs) > 0) return false
         if (cost > 0) spendRow(set, row.cells, row.base, lists, cost, nowUs)
         return true
@@ -256,7 +258,7 @@ export function createTable(
       return true
     },
 
-    // Neither is this, for the same reason.
+    // Long on purpose as well.
     decide(set, key, cost, spend, atUs) {
       const { figures } = set
       const isThere = rows.aim(key)
@@ -312,7 +314,7 @@ export function createTable(
 
     reset(key, nowUs) {
       blocks.delete(rows.idOf(key))
-      if (seek(key)) rows.remove(key)
+      if (seek(key)) rows.remove()
       // Unknown, it would start from the floor: give it a row that is known to be fresh.
       if (seek(key) || !floors.of(rows.shard)?.raised(nowUs)) return
       emptyStart()

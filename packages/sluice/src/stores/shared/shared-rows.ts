@@ -43,8 +43,9 @@ const MOST_BLOCKS = 48
  * decides on the copy, and `commit` writes what has changed, if nobody else has written meanwhile.
  */
 export interface SharedRows extends Rows {
-  /** Hashes the key, and `read` then copies its row: from then on `find` answers for this key. */
+  /** Hashes the key that the next `read` is about. */
   hash(key: string): void
+  /** Copies that key's row and block: from then on `find` answers for it. */
   read(): void
   /** Writes what has changed; false when everything has to be done again from `read` on. */
   commit(nowUs: number): boolean
@@ -72,6 +73,8 @@ export function createSharedRows(
 ): SharedRows {
   const { homes, maxKeys, nearSlots, stride } = region
   const print = createFingerprint(secret)
+  /** The key that was hashed last, if it was hashed twice in a row. */
+  let again = ''
   /** The row as it was read, its slot, and whether the key has one by now; likewise its block. */
   const before = new Float64Array(stride)
   const blockRow = new Float64Array(stride)
@@ -95,6 +98,15 @@ export function createSharedRows(
 
   /** The bits of the slots beside the head. */
   const near = (1 << nearSlots) - 1
+
+  function hash(key: string): void {
+    // The same key again, as hot ones come: comparing is cheaper than hashing.
+    if (key === again) return
+    const { low, high } = print
+    print.hash(key)
+    // Not every key is remembered: to write down a new string costs as much as to hash it.
+    again = low === print.low && high === print.high ? key : ''
+  }
 
   function read(): void {
     const chooses = ((print.high << 20) | (print.low >>> 12)) >>> 0
@@ -304,7 +316,7 @@ export function createSharedRows(
     holdsLists: false,
     holdsKeys: false,
     blocks,
-    hash: print.read,
+    hash,
     read,
     commit,
     aim: () => present,

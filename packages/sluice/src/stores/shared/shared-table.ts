@@ -109,7 +109,7 @@ export function createSharedTable(
     use: inner.use,
     allow(set, key, cost, atUs) {
       rows.hash(key)
-      const nowUs = atUs === undefined ? readUs() : +atUs
+      const nowUs = atUs === undefined ? readUs() : atUs
       for (;;) {
         rows.read()
         try {
@@ -122,7 +122,7 @@ export function createSharedTable(
     },
     decide(set, key, cost, spend, atUs) {
       rows.hash(key)
-      const nowUs = atUs === undefined ? readUs() : +atUs
+      const nowUs = atUs === undefined ? readUs() : atUs
       for (;;) {
         rows.read()
         try {
