@@ -2,7 +2,8 @@ import { SluiceError, shown } from './errors.ts'
 
 /**
  * Clock tells the time and waits. It belongs to a store: all limiters of one store share it.
- * `nowUs` gives whole microseconds since 1970; a store never lets it go backwards.
+ * `nowUs` gives whole microseconds since 1970; a store never lets it go backwards. It is read in the
+ * midst of a decision, so it must not ask a limiter of that store.
  */
 export interface Clock {
   nowUs(): number

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { compactStore, createLimiter, memoryStore, tokenBucket } from '../index.ts'
+import {
+  compactStore,
+  createLimiter,
+  defineAlgorithm,
+  defineRule,
+  memoryStore,
+  tokenBucket,
+} from '../index.ts'
 import { manualClock } from '../testing/index.ts'
+import { sharedMemoryStore } from './shared-memory.ts'
 
 const stores = [
   { name: 'memoryStore', make: memoryStore },
@@ -40,3 +48,35 @@ describe.each(stores)('a flood of strangers on $name', ({ make }) => {
     expect(Math.max(...used)).toBeGreaterThan(0)
   })
 })
+
+/** A quota for life: what was used never comes back. */
+const lifetime = defineAlgorithm({
+  name: 'lifetime',
+  cells: () => 1,
+  waitUs: (cells, at, rule, cost) => (cells[at] + cost <= rule.limit ? 0 : 1e9),
+  spend(cells, at, _rule, cost) {
+    cells[at] += cost
+  },
+  remaining: (cells, at, rule) => Math.max(0, rule.limit - cells[at]),
+  freshAtUs: (cells, at) => (cells[at] > 0 ? Number.POSITIVE_INFINITY : 0),
+  merge(cells, at, other, otherAt) {
+    cells[at] = Math.max(cells[at], other[otherAt])
+  },
+})
+
+describe.each([...stores, { name: 'sharedMemoryStore', make: sharedMemoryStore }])(
+  'keys that are never fresh again, on $name',
+  ({ make }) => {
+    it('make way for each other, and are forgiven nothing', () => {
+      const rule = defineRule(lifetime, { limit: 2, per: '1s' })
+      const forgiving: number[] = []
+      for (let maxKeys = 1; maxKeys <= 20; maxKeys += 1) {
+        const limiter = createLimiter(rule, { store: make({ maxKeys }) })
+        limiter.charge('throttled', 2)
+        for (let i = 0; i < 60; i += 1) limiter.allow(`stranger ${i}`)
+        if (limiter.allow('throttled') || limiter.stats().rows > maxKeys) forgiving.push(maxKeys)
+      }
+      expect(forgiving).toEqual([])
+    })
+  },
+)

@@ -53,7 +53,7 @@ export interface Rows {
 
 /** RowCare is what rows ask of their table when they have to make way for a new row. */
 export interface RowCare {
-  /** When the row is fresh. */
+  /** When the row is fresh; a number, and never Infinity. */
   freshAtUs(cells: Float64Array, base: number, tag: number): number
   /** The row has to go, though it is in use: its units must not be forgiven. */
   evicted(cells: Float64Array, base: number, tag: number, shard: number, nowUs: number): void

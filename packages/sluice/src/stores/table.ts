@@ -46,14 +46,14 @@ export function createTable(
   function freshAtUs(cells: Float64Array, base: number, tag: number): number {
     if (usual !== undefined && tag === usual.tag) {
       const rule = usual.only!
-      return rule.algorithm.freshAtUs(cells, base + usual.onlyAt, rule)
+      return someTime(rule.algorithm.freshAtUs(cells, base + usual.onlyAt, rule))
     }
     const written = layout.written(tag)
     let latest = 0
     for (let i = 0; i < written.length; i += 1) {
       const { column, rule } = written[i]
       const at = base + layout.columns[column].at
-      const freshUs = rule.algorithm.freshAtUs(stateOf(rule, cells, at, lists), at, rule)
+      const freshUs = someTime(rule.algorithm.freshAtUs(stateOf(rule, cells, at, lists), at, rule))
       if (freshUs > latest) latest = freshUs
     }
     return latest
@@ -367,4 +367,9 @@ export function createTable(
   function onlyBlocked(nowUs: number): string[] {
     return [...blocks.keys()].filter((id) => blocks.leftUs(id, nowUs) > 0 && !rows.hasId(id))
   }
+}
+
+/** What an algorithm says of freshness, as a time: one of the user's own may say Infinity, or NaN. */
+function someTime(us: number): number {
+  return us < Number.MAX_SAFE_INTEGER ? us : Number.MAX_SAFE_INTEGER
 }
