@@ -36,6 +36,36 @@ export interface Decision {
   readonly source: Source
 }
 
+const none = undefined as never
+
+/**
+ * decisionShapes are the first decisions that are ever made, with nothing in them. V8 boxes every
+ * number in a field that has held nothing but numbers, some with a fraction; where there was
+ * something else before, whole ones are not boxed, and most of these are whole. Exported, since
+ * what nobody holds is forgotten.
+ */
+export const decisionShapes: readonly [RuleDecision, Decision] = [
+  {
+    rule: none,
+    capacity: none,
+    remaining: none,
+    retryAfterMs: none,
+    resetAfterMs: none,
+    delayMs: none,
+  },
+  {
+    allowed: none,
+    capacity: none,
+    remaining: none,
+    retryAfterMs: none,
+    resetAfterMs: none,
+    delayMs: none,
+    rule: none,
+    rules: none,
+    source: none,
+  },
+]
+
 /** Figures are what a store works out for one decision: a place per rule, microseconds and units. */
 export interface Figures {
   readonly waitUs: Float64Array
