@@ -76,7 +76,10 @@ const rooms = {
 
 /** @type {Record<string, string[]>} */
 const groups = {
-  nouns: 'clock cost decision duration errors exact key later options rule verbs'.split(' '),
+  nouns:
+    'clock cost decision duration errors exact key later options rule sha256 usable-key verbs'.split(
+      ' ',
+    ),
   'reference model': ['testing/model', 'testing/meters'],
   settings: ['settings', 'limits', 'problem', 'decided', 'start-error', 'shown-rule'],
   cli: [

@@ -31,6 +31,17 @@ for (const [name, start] of Object.entries(servers)) {
       expect(await all.find(({ ok }) => ok)?.text()).toBe('hello')
     })
 
+    it.each([
+      ['too long', 'x'.repeat(1_025)],
+      ['very long', 'x'.repeat(10_000)],
+      ['empty', ''],
+    ])('counts a client whose key is %s', async (_what, key) => {
+      const ask = await open({ rules: five, byHeaders: true })
+      const statuses: number[] = []
+      for (let i = 0; i < 7; i += 1) statuses.push((await ask({ 'x-key': key })).status)
+      expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429])
+    })
+
     it('admits the limit of pipelined requests and not one more', async () => {
       await open({ rules: five })
       const socket = connect(running!.port, '127.0.0.1')

@@ -61,6 +61,40 @@ describe('the guard', () => {
     expect(await keysOf({ ipv6Bits: 128 })).toEqual(['2001:db8:0:7:0:0:0:1', '192.0.2.7'])
   })
 
+  it.each<[string, unknown]>([
+    ['an empty key', ''],
+    ['a key that is too long', 'x'.repeat(1_025)],
+    ['a key of lone surrogates', '\ud800'.repeat(2_000)],
+    ['a parameter that came twice', ['alice', 'bob']],
+    ['a parameter with brackets', { a: 'alice' }],
+  ])('counts requests with %s', async (_what, hostile) => {
+    const limiter = createLimiter(one)
+    const key = (request: { key?: unknown }) => request.key as string
+    const guard = createGuard({ limiter, key })
+    const entrances = [
+      guard.enter({ key: hostile }, incoming),
+      guard.enter({ key: hostile }, incoming),
+    ]
+    expect((await Promise.all(entrances)).map(({ refusal }) => refusal?.status)).toEqual([
+      undefined,
+      429,
+    ])
+    const others = ['alice', 'x'.repeat(1_024), 'x'.repeat(1_026), undefined]
+    for (const other of others) {
+      expect((await guard.enter({ key: other }, incoming)).refusal).toBeUndefined()
+    }
+  })
+
+  it('leaves a key of null to the address, and reports one that no client can have made', () => {
+    const guard = createGuard({
+      rules: one,
+      key: (request: { key?: unknown }) => request.key as string,
+    })
+    expect(guard.enter({}, incoming)).toMatchObject({ refusal: undefined })
+    expect(guard.enter({ key: null }, incoming)).toMatchObject({ refusal: { status: 429 } })
+    expect(() => guard.enter({ key: 42 }, incoming)).toThrow(/String\(id\)/)
+  })
+
   it('answers an unwanted address with a problem that claims nothing else', async () => {
     const guard = createGuard<object, object>({ rules: ten, denyList: ['192.0.2.0/24'] })
     const { refusal, fields } = await guard.enter({}, incoming)

@@ -4,6 +4,7 @@ import type { Decision } from '../decision.ts'
 import { SluiceError, shown } from '../errors.ts'
 import { after, isLater } from '../later.ts'
 import { rulesOf } from '../limiter-rules.ts'
+import { usableKey } from '../usable-key.ts'
 import type { AsyncLimiter, CallOptions, Limiter } from '../verbs.ts'
 import { addressText } from './address.ts'
 import { type AddressSource, clientAddress, type Found } from './client-address.ts'
@@ -91,7 +92,7 @@ export function createGuard<Request, Response>(
     return after(keyOf ? keyOf(request) : undefined, (key) =>
       after(tierOf ? tierOf(request) : undefined, (tier) =>
         after(typeof cost === 'function' ? cost(request) : cost, (units) =>
-          decide(request, key ?? addressKey(incoming), tier, units),
+          decide(request, keyFor(key, incoming), tier, units),
         ),
       ),
     )
@@ -157,6 +158,10 @@ export function createGuard<Request, Response>(
     const names = new Set(others.map(([name]) => name.toLowerCase()))
     const kept = refusal.fields.filter(([name]) => !names.has(name.toLowerCase()))
     return { fields, refusal: { status, body, fields: [...kept, ...others] }, spent: undefined }
+  }
+
+  function keyFor(key: unknown, incoming: Incoming): string {
+    return key === undefined || key === null ? addressKey(incoming) : usableKey(key)
   }
 
   function addressKey(incoming: Incoming): string {
