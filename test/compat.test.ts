@@ -7,14 +7,14 @@ import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
 import express from 'express'
 import { rateLimit } from 'express-rate-limit'
 import fastify from 'fastify'
-import { compactStore, createLimiter, memoryStore } from 'sluice'
+import { compactStore, createLimiter, memoryStore, type Store } from 'sluice'
 import { sluiceStore as expressStore } from 'sluice/compat/express-rate-limit'
 import { sluiceStore as fastifyStore } from 'sluice/compat/fastify-rate-limit'
 import { sluiceStorage } from 'sluice/compat/nest-throttler'
 import { redisStore } from 'sluice/redis'
 import { sharedMemoryStore } from 'sluice/shared-memory'
 import { manualClock } from 'sluice/testing'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import {
   type Beyond,
   countedWindow,
@@ -53,6 +53,16 @@ async function withExpress(
     await new Promise((resolve) => server.close(resolve))
   }
 }
+
+/** What a client can make of a key that is read from its request. */
+const hostile: [string, unknown][] = [
+  ['missing', undefined],
+  ['empty', ''],
+  ['too long', 'x'.repeat(1_025)],
+  ['of lone surrogates', '\ud800'.repeat(1_025)],
+  ['a list', ['alice', 'bob']],
+  ['an object', Object.assign(Object.create(null), { a: 'alice' })],
+]
 
 describe.each(names)('express-rate-limit on %s', (name) => {
   it('lets exactly the limit through of a burst, and says so', () =>
@@ -135,8 +145,108 @@ describe('express-rate-limit', () => {
     expect(() => expressStore({ client: 1 } as never)).toThrow(/there is no option "client"/)
     const store = expressStore()
     await expect(store.increment('alice')).rejects.toThrow(/rateLimit\(\{ store \}\)/)
-    expect(() => store.init({ windowMs: 0 })).toThrow(/per must be/)
-    await expect(store.increment('alice')).rejects.toThrow(/per must be/)
+    expect(() => store.init({ windowMs: 0 })).toThrow(/windowMs must be/)
+    await expect(store.increment('alice')).rejects.toThrow(/windowMs must be/)
+    const resetExpiryOnChange = 1 as never
+    expect(() => expressStore({ resetExpiryOnChange })).toThrow(/must be true or false/)
+  })
+
+  it.each([0, -1, 0.5, Number.NaN, 34_560_000_001, '60000'])(
+    'refuses a window of %o when the middleware is made',
+    (windowMs) => {
+      const error = vi.spyOn(console, 'error').mockImplementation(() => {})
+      const make = () => rateLimit({ windowMs: windowMs as number, store: expressStore() })
+      expect(make).toThrow(expect.objectContaining({ code: 'SLUICE_DURATION' }))
+      error.mockRestore()
+    },
+  )
+
+  it('takes a window of 400 days', () =>
+    expect(() => rateLimit({ windowMs: 34_560_000_000, store: expressStore() })).not.toThrow())
+
+  it.each(hostile)('counts requests whose key is %s', (_what, key) =>
+    withExpress(
+      rateLimit({
+        limit: 2,
+        passOnStoreError: true,
+        validate: false,
+        keyGenerator: () => key as string,
+        store: expressStore(),
+      }),
+      async (get) => {
+        const all = [await get(), await get(), await get()]
+        expect(all.map(({ status }) => status)).toEqual([200, 200, 429])
+      },
+    ),
+  )
+
+  it('tells keys apart that are too long, in every verb', async () => {
+    const store = expressStore()
+    store.init({ windowMs: 60_000 })
+    const [one, other] = ['1', '2'].map((last) => 'x'.repeat(1_024) + last)
+    await store.increment(one)
+    await store.increment(one)
+    await store.decrement(one)
+    expect(await store.get(one)).toMatchObject({ totalHits: 1 })
+    expect(await store.get(other)).toBeUndefined()
+    await store.resetKey(one)
+    expect(await store.get(one)).toBeUndefined()
+  })
+
+  it('knows a window in which everything was taken back, and when it ends', async () => {
+    const clock = manualClock()
+    const store = expressStore({ store: memoryStore({ clock }) })
+    store.init({ windowMs: 50 })
+    await store.increment('alice')
+    await store.decrement('alice')
+    expect(await store.get('alice')).toMatchObject({ totalHits: 0 })
+    clock.advance(49.999)
+    expect(await store.increment('alice')).toMatchObject({ totalHits: 1 })
+    clock.advance(0.001)
+    expect(await store.get('alice')).toBeUndefined()
+  })
+
+  it('gives a new client a whole window where one that came to nothing was evicted', async () => {
+    const clock = manualClock()
+    const store = expressStore({ store: memoryStore({ clock, maxKeys: 4 }) })
+    store.init({ windowMs: 50 })
+    for (let i = 0; i < 20; i += 1) {
+      await store.increment(`client ${i}`)
+      await store.decrement(`client ${i}`)
+    }
+    clock.advance(40)
+    const { totalHits, resetTime } = await store.increment('alice')
+    expect(totalHits).toBe(1)
+    expect(resetTime.getTime() - Date.now()).toBeGreaterThan(40)
+  })
+
+  it('begins windows anew with each request if resetExpiryOnChange says so', async () => {
+    const clock = manualClock()
+    const store = expressStore({ store: memoryStore({ clock }), resetExpiryOnChange: true })
+    store.init({ windowMs: 60 })
+    for (const totalHits of [1, 2, 3]) {
+      expect(await store.increment('alice')).toMatchObject({ totalHits })
+      clock.advance(59)
+    }
+    clock.advance(1)
+    expect(await store.increment('alice')).toMatchObject({ totalHits: 1 })
+  })
+
+  it('does not take two stores for one, and one that counts twice for two', async () => {
+    const errors: string[] = []
+    const logger = { error: ({ code }: { code: string }) => errors.push(code), warn: () => {} }
+    const limit = (store: Store) =>
+      rateLimit({ store: expressStore({ store }), logger: logger as never })
+    const count = async (first: Store, second: Store) => {
+      const app = express()
+      app.use(limit(first), limit(second))
+      await withExpress(app, async (get) => void (await get()))
+    }
+    await count(memoryStore(), memoryStore())
+    expect(errors).toEqual([])
+    const shared = memoryStore()
+    await count(shared, shared)
+    expect(errors).toEqual(['ERR_ERL_DOUBLE_COUNT'])
   })
 })
 
@@ -199,6 +309,42 @@ describe('@fastify/rate-limit', () => {
     expect(await statuses(options, {}, 2, '/other')).toEqual([200, 429])
   })
 
+  it.each(hostile)('counts requests whose key is %s', async (_what, key) => {
+    const keyGenerator = () => key as string
+    const options = { max: 2, skipOnError: true, keyGenerator }
+    expect(await statuses({ ...options, store: fastifyStore() }, { max: 1 }, 2)).toEqual([200, 429])
+    expect(await statuses({ ...options, store: fastifyStore() }, {}, 3, '/other')).toEqual([
+      200, 200, 429,
+    ])
+  })
+
+  it.each([0, 34_560_000_001])('refuses a window of %d when it is made', async (timeWindow) => {
+    const code = 'SLUICE_DURATION'
+    const bad = { timeWindow, store: fastifyStore() }
+    await expect(statuses(bad, {}, 0)).rejects.toMatchObject({ code })
+    const good = { timeWindow: 1_000, store: fastifyStore() }
+    await expect(statuses(good, { timeWindow }, 0)).rejects.toMatchObject({ code })
+  })
+
+  it('does not take a key of the app for one of a route', async () => {
+    const store = new (fastifyStore())({})
+    const route = store.child({ routeInfo: { method: 'GET', url: '/own' } })
+    const hits = (of: typeof store, key: string) =>
+      new Promise((resolve) => of.incr(key, (_error, found) => resolve(found?.current), 1_000, 5))
+    expect(await hits(route, 'alice')).toBe(1)
+    for (const key of ['8:GET /own5:alice', 'GET /ownalice', '8:GET /ownalice']) {
+      expect(await hits(store, key)).toBe(1)
+    }
+  })
+
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, 1.5, -1])('takes a limit of %d', async (max) => {
+    const store = fastifyStore()
+    const all = { max: () => max, continueExceeding: true, timeWindow: 60_000, store }
+    const most = max >= 0 ? Math.min(max, 3) : max < 0 ? 0 : 3
+    const expected = [1, 2, 3].map((count) => (count > most ? 429 : 200))
+    expect(await statuses(all, {}, 3, '/other')).toEqual(expected)
+  })
+
   it('fails, or does not, by skipOnError when the store is away and the mode is closed', async () => {
     const away = { call: () => new Promise(() => {}) }
     const store = () =>
@@ -250,6 +396,16 @@ describe.each(names)('@nestjs/throttler on %s', (name) => {
     expect(last.status).toBe(429)
     expect(last.headers.get('retry-after')).toMatch(/^(59|60)$/)
     await app.close()
+  })
+
+  it.each(hostile)('counts requests whose key is %s', async (_what, key) => {
+    const storage = sluiceStorage({ store: stores[name]() })
+    const ask = () => storage.increment(key as string, 10_000, 1, 10_000, 'default')
+    expect([await ask(), await ask(), await ask()]).toMatchObject([
+      { isBlocked: false, totalHits: 1 },
+      { isBlocked: true, totalHits: 2 },
+      { isBlocked: true, totalHits: 2 },
+    ])
   })
 
   it('keeps a client out for the duration of a block, from the first request too many', async () => {

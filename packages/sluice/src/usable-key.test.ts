@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { isKey } from './key.ts'
 import { hostileKeys } from './testing/hostile-keys.ts'
-import { usableKey } from './usable-key.ts'
+import { anyKey, usableKey } from './usable-key.ts'
 
 const long = 'x'.repeat(1_025)
 
@@ -61,4 +61,31 @@ describe('usableKey', () => {
     const key = typeof made === 'function' && name !== 'a function' ? made() : made
     expect(() => usableKey(key)).toThrow(expect.objectContaining({ code: 'SLUICE_KEY' }))
   })
+})
+
+describe('anyKey', () => {
+  it('is usableKey of what a client can send', () => {
+    const all = ['', 'alice', long, ['alice'], { a: 'alice' }]
+    expect(all.map(anyKey)).toEqual(all.map(usableKey))
+  })
+
+  it('takes anything else for its text', () => {
+    class Id {
+      toString() {
+        return 'id-1'
+      }
+    }
+    expect([undefined, null, 42, 7n, true, new Id()].map(anyKey)).toEqual([
+      'undefined',
+      'null',
+      '42',
+      '7',
+      'true',
+      'id-1',
+    ])
+    expect(isKey(anyKey(cycle))).toBe(true)
+  })
+
+  const cycle: unknown[] = []
+  cycle.push(cycle)
 })

@@ -14,12 +14,25 @@ const MARK = 'sluice:'
  * a mistake of the application: `SLUICE_KEY`.
  */
 export function usableKey(key: unknown): string {
+  const known = textKey(key)
+  if (known !== undefined) return known
+  checkKey(key)
+  return key
+}
+
+/**
+ * anyKey is `usableKey` for libraries that take any value for a key: what would be a mistake counts
+ * as its text, so that all requests without a key are one client, `undefined`.
+ */
+export function anyKey(key: unknown): string {
+  return textKey(key) ?? usableKey(String(key))
+}
+
+function textKey(key: unknown): string | undefined {
   if (isKey(key) && !key.startsWith(MARK)) return key
   if (typeof key === 'string') return `${MARK}text:${sha256(key)}`
   const json = jsonOf(key)
-  if (json !== undefined) return `${MARK}json:${sha256(json)}`
-  checkKey(key)
-  return key
+  return json === undefined ? undefined : `${MARK}json:${sha256(json)}`
 }
 
 /** JSON of an array or a plain object; undefined for what no parser makes of a request. */

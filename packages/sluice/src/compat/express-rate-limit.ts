@@ -1,4 +1,6 @@
-import { SluiceError } from '../errors.ts'
+import { SluiceError, shown } from '../errors.ts'
+import type { AsyncStore, Store } from '../stores/store.ts'
+import { anyKey } from '../usable-key.ts'
 import { type Count, checkDropIn, createCounter, type DropInOptions } from './counter/counter.ts'
 
 export type { DropInOptions } from './counter/counter.ts'
@@ -21,21 +23,43 @@ export interface ExpressRateLimitStore {
   resetAll(): Promise<void>
 }
 
+/** ExpressRateLimitOptions are the options of `sluiceStore`. */
+export interface ExpressRateLimitOptions extends DropInOptions {
+  /** Begins a client's window anew with each request, as the option of rate-limit-redis does. */
+  readonly resetExpiryOnChange?: boolean
+}
+
+/** Numbers the stores, so that express-rate-limit takes no two for one. */
+const numbers = new WeakMap<Store | AsyncStore, number>()
+let stores = 0
+
 /**
  * sluiceStore keeps the counts of express-rate-limit in any store of Sluice:
  * `rateLimit({ windowMs, limit, store: sluiceStore({ store: redisStore(client) }) })`.
  *
  * Each `rateLimit()` needs one of its own, with a `name` of its own if they share a store. With
  * `onStoreFailure: 'closed'` its promises reject while the store is away, and `passOnStoreError`
- * decides.
+ * decides. Whatever a `keyGenerator` gives counts.
  */
-export function sluiceStore(options: DropInOptions = {}): ExpressRateLimitStore {
-  const checked = checkDropIn('sluiceStore', options)
+export function sluiceStore(options: ExpressRateLimitOptions = {}): ExpressRateLimitStore {
+  const { resetExpiryOnChange = false, ...checked } = checkDropIn('sluiceStore', options, [
+    'resetExpiryOnChange',
+  ])
+  if (typeof resetExpiryOnChange !== 'boolean') {
+    const got = shown(resetExpiryOnChange)
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `sluiceStore: resetExpiryOnChange must be true or false, got ${got}.`,
+    )
+  }
   const { name = 'express-rate-limit' } = checked
-  const counter = createCounter(checked, name, 'nothing')
+  // With a limit of 0 every request is beyond it.
+  const counter = createCounter(checked, name, resetExpiryOnChange ? 'restart' : 'nothing')
   let windowMs: number | undefined
+  let refused: unknown
 
   function ready(): number {
+    if (refused !== undefined) throw refused
     if (windowMs !== undefined) return windowMs
     throw new SluiceError(
       'SLUICE_OPTION',
@@ -43,24 +67,44 @@ export function sluiceStore(options: DropInOptions = {}): ExpressRateLimitStore 
     )
   }
 
+  const resetKey = async (key: string) => counter.reset(anyKey(key), ready())
+
   return {
-    prefix: name,
+    prefix: `${name} ${numberOf(checked.store)} `,
     localKeys: options.store === undefined,
     init(theirs) {
-      windowMs = theirs.windowMs
-      counter.prepare(windowMs)
+      try {
+        counter.prepare('sluiceStore: windowMs', theirs.windowMs)
+        windowMs = theirs.windowMs
+        refused = undefined
+      } catch (error) {
+        refused = error
+        throw error
+      }
     },
     async get(key) {
-      const count = await counter.look(key, ready(), 0)
-      return count.hits > 0 ? infoOf(count) : undefined
+      const count = await counter.look(anyKey(key), ready(), 0)
+      return count.resetMs > 0 ? infoOf(count) : undefined
     },
-    increment: async (key) => infoOf(await counter.count(key, ready(), 0)),
-    decrement: async (key) => counter.uncount(key, ready()),
-    resetKey: async (key) => counter.reset(key, ready()),
+    increment: async (key) => infoOf(await counter.count(anyKey(key), ready(), 0)),
+    decrement: async (key) => counter.uncount(anyKey(key), ready()),
+    // `rateLimit()` logs what `init` throws, and goes on; what it reads next is this.
+    get resetKey() {
+      if (refused !== undefined) throw refused
+      return resetKey
+    },
     resetAll: async () => counter.clear(ready()),
   }
 }
 
+function numberOf(store: Store | AsyncStore): number {
+  const known = numbers.get(store)
+  if (known !== undefined) return known
+  stores += 1
+  numbers.set(store, stores)
+  return stores
+}
+
 function infoOf({ hits, resetMs }: Count): ClientInfo {
-  return { totalHits: hits, resetTime: new Date(Date.now() + resetMs) }
+  return { totalHits: hits, resetTime: new Date(Date.now() + Math.ceil(resetMs)) }
 }

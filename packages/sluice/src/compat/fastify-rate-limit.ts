@@ -1,4 +1,5 @@
 import { compositeKey } from '../key.ts'
+import { anyKey } from '../usable-key.ts'
 import {
   type Count,
   type Counter,
@@ -13,6 +14,8 @@ export type { DropInOptions } from './counter/counter.ts'
 interface Settings {
   readonly continueExceeding?: boolean
   readonly exponentialBackoff?: boolean
+  /** A function where it depends on the request. */
+  readonly timeWindow?: unknown
   readonly routeInfo?: { readonly method?: string | readonly string[]; readonly url?: string }
 }
 
@@ -30,7 +33,7 @@ export interface FastifyRateLimitStore {
  * `app.register(rateLimit, { max, timeWindow, store: sluiceStore({ store: redisStore(client) }) })`.
  *
  * A route with limits of its own counts by itself. With `onStoreFailure: 'closed'` requests fail
- * while the store is away, and `skipOnError` decides.
+ * while the store is away, and `skipOnError` decides. Whatever a `keyGenerator` gives counts.
  */
 export function sluiceStore(
   options: DropInOptions = {},
@@ -47,12 +50,11 @@ export function sluiceStore(
   let children = 0
 
   function storeOf(settings: Settings, route: string): FastifyRateLimitStore {
-    const { continueExceeding, exponentialBackoff } = settings
+    const { continueExceeding, exponentialBackoff, timeWindow } = settings
     const counter =
       counters[continueExceeding ? 'restart' : exponentialBackoff ? 'double' : 'nothing']
-    // A `keyGenerator` of theirs may give numbers.
-    const keyOf = (key: string | number) =>
-      route === '' && typeof key === 'string' ? key : compositeKey(route, key)
+    if (typeof timeWindow === 'number') counter.prepare('sluiceStore: timeWindow', timeWindow)
+    const keyOf = (key: unknown) => anyKey(compositeKey(route, anyKey(key)))
     return {
       incr: (key, callback, timeWindow, max) =>
         answer(callback, () => counter.count(keyOf(key), timeWindow, max)),

@@ -1,4 +1,5 @@
 import { compositeKey } from '../key.ts'
+import { anyKey } from '../usable-key.ts'
 import { type Counter, checkDropIn, createCounter, type DropInOptions } from './counter/counter.ts'
 
 export type { DropInOptions } from './counter/counter.ts'
@@ -50,12 +51,13 @@ export function sluiceStorage(options: DropInOptions = {}): NestThrottlerStorage
 
   return {
     async increment(key, ttl, limit, blockDuration, throttlerName) {
-      const own = compositeKey(throttlerName, key)
+      const own = anyKey(compositeKey(throttlerName, anyKey(key)))
       const { hits, resetMs } = await counterOf(blockDuration).count(own, ttl, limit)
       const isBlocked = hits > limit
       const seconds = Math.ceil(resetMs / 1_000)
       return {
-        totalHits: hits,
+        // Theirs counts no more than the first request beyond the limit.
+        totalHits: Math.min(hits, Math.max(0, limit) + 1),
         timeToExpire: seconds,
         isBlocked,
         timeToBlockExpire: isBlocked ? seconds : 0,

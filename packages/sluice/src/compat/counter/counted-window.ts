@@ -19,11 +19,15 @@ const LARGEST_LIMIT = 9_000_000
  * countedWindow counts requests in windows that open at a key's first request. It admits all of
  * them: the count is what other libraries compare with a limit of theirs, and go on counting beyond.
  *
+ * A window stays open when all of its requests are given back, and ends when it would have.
+ *
  * What has been counted is `capacity − remaining`. The rule's `limit` is what may come beyond the
  * limit that is meant, so that `remaining < limit` says that it was reached.
  */
 export function countedWindow(algorithm: Algorithm, windowMs: number, limit: number): Rule {
-  const beyond = MOST_UNITS - Math.min(limit, LARGEST_LIMIT)
+  // A limit that is not a number is never reached.
+  const told = limit <= LARGEST_LIMIT ? Math.max(0, Math.floor(limit)) : LARGEST_LIMIT
+  const beyond = MOST_UNITS - told
   return defineRule(algorithm, { limit: beyond, per: windowMs }, { capacity: MOST_UNITS })
 }
 
@@ -47,7 +51,7 @@ export function countingAlgorithm(beyond: Beyond): Algorithm {
 
     spend(cells, at, rule, cost, nowUs) {
       const used = usedIn(cells, at, nowUs)
-      if (used === 0) cells[at] = nowUs + rule.perUs
+      if (nowUs >= cells[at]) cells[at] = nowUs + rule.perUs
       cells[at + 1] = Math.min(used + cost, rule.capacity)
       const extra = cells[at + 1] - (rule.capacity - rule.limit)
       const lastsUs = extra > 0 ? longerUs(rule, extra) : 0
@@ -60,9 +64,11 @@ export function countingAlgorithm(beyond: Beyond): Algorithm {
 
     remaining: (cells, at, rule, nowUs) => rule.capacity - usedIn(cells, at, nowUs),
 
-    freshAtUs: (cells, at) => (cells[at + 1] === 0 ? 0 : cells[at]),
+    // A window in which everything was given back is still open.
+    freshAtUs: (cells, at) => cells[at],
 
     merge(cells, at, other, otherAt) {
+      if (other[otherAt + 1] === 0) return
       cells[at] = Math.max(cells[at], other[otherAt])
       cells[at + 1] = Math.max(cells[at + 1], other[otherAt + 1])
     },
@@ -90,13 +96,13 @@ local function used_in(s, now) return now < s[1] and s[2] or 0 end
 function t.wait() return 0 end
 function t.spend(s, r, cost, now)
   local used = used_in(s, now)
-  if used == 0 then s[1] = now + r.per end
+  if now >= s[1] then s[1] = now + r.per end
   s[2] = math.min(used + cost, r.capacity)
   local extra = s[2] - (r.capacity - r.limit)
   local lasts = extra > 0 and ${lasts} or 0
   if lasts > 0 then s[1] = now + math.min(lasts, ${LONGEST_US}) end
 end
 function t.refund(s, r, cost, now) s[2] = math.max(0, used_in(s, now) - cost) end
-function t.fresh(s) return s[2] == 0 and 0 or s[1] end
+function t.fresh(s) return s[1] end
 return t`
 }

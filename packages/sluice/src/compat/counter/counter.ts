@@ -24,8 +24,8 @@ export interface Count {
 
 /** Counter counts requests in windows, on any store. */
 export interface Counter {
-  /** Throws if there can be no such window. */
-  prepare(windowMs: number): void
+  /** Throws if there can be no such window; `what` is what it is called there. */
+  prepare(what: string, windowMs: number): void
   /** Counts one more. */
   count(key: string, windowMs: number, limit: number): Later<Count>
   look(key: string, windowMs: number, limit: number): Later<Count>
@@ -35,11 +35,17 @@ export interface Counter {
   clear(windowMs: number): Later<void>
 }
 
+const LONGEST_MS = 400 * 86_400_000
+
 /** How many different windows and limits are kept ready. */
 const MOST_LIMITERS = 1_000
 
 /** checkDropIn checks the options, and says once and for all where counts are kept. */
-export function checkDropIn(where: string, options: DropInOptions): DropInOptions {
+export function checkDropIn<Options extends DropInOptions>(
+  where: string,
+  options: Options,
+  own: readonly string[] = [],
+): Options & { readonly store: Store | AsyncStore } {
   checkOptions(where, options, [
     'store',
     'name',
@@ -47,6 +53,7 @@ export function checkDropIn(where: string, options: DropInOptions): DropInOption
     'onStoreFailure',
     'onDegraded',
     'onRecovered',
+    ...own,
   ])
   const { store = memoryStore() } = options
   if ('open' in store || 'openAsync' in store) return { ...options, store }
@@ -56,12 +63,24 @@ export function checkDropIn(where: string, options: DropInOptions): DropInOption
   )
 }
 
+/** Windows last from one millisecond to 400 days. */
+function checkWindow(what: string, windowMs: unknown): void {
+  if (typeof windowMs === 'number' && windowMs >= 1 && windowMs <= LONGEST_MS) return
+  throw new SluiceError(
+    'SLUICE_DURATION',
+    `${what} must be a number of milliseconds from 1 to ${LONGEST_MS.toLocaleString('en')} ` +
+      `(400 days), got ${shown(windowMs)}. Leave the limit out where nothing is to be limited.`,
+  )
+}
+
 /** createCounter makes a counter of checked options. Counters of the same name and store are one. */
 export function createCounter(options: DropInOptions, name: string, beyond: Beyond): Counter {
   const algorithm = countingAlgorithm(beyond)
   const limiters = new Map<string, Limiter | AsyncLimiter>()
 
-  function limiterOf(windowMs: number, limit: number): Limiter | AsyncLimiter {
+  function limiterOf(windowMs: number, someLimit: number): Limiter | AsyncLimiter {
+    // Where going beyond it changes nothing, all limits are one.
+    const limit = beyond === 'nothing' ? 0 : someLimit
     const id = `${limit}/${windowMs}`
     const known = limiters.get(id)
     if (known) return known
@@ -74,7 +93,10 @@ export function createCounter(options: DropInOptions, name: string, beyond: Beyo
   }
 
   return {
-    prepare: (windowMs) => void limiterOf(windowMs, 0),
+    prepare(what, windowMs) {
+      checkWindow(what, windowMs)
+      limiterOf(windowMs, 0)
+    },
     count: (key, windowMs, limit) =>
       after(limiterOf(windowMs, limit).check(key), (each) => countOf(each, windowMs)),
     look: (key, windowMs, limit) =>
