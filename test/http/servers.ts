@@ -27,6 +27,8 @@ export type CommonOptions = Omit<
   readonly byHeaders?: boolean
   /** What each request turns out to cost. */
   readonly finally?: number
+  /** Called by the handler. */
+  readonly ran?: () => void
 }
 
 /** Running is a server of a framework with a route that says hello. */
@@ -39,7 +41,7 @@ type HeaderOf = (name: string) => string | undefined
 
 /** The options of a framework whose requests have headers that `get` reads. */
 function optionsFor<Request>(
-  { byHeaders, finally: final, ...options }: CommonOptions,
+  { byHeaders, finally: final, ran: _ran, ...options }: CommonOptions,
   get: (request: Request) => HeaderOf,
 ): RateLimitOptions<Request, unknown> {
   const read = byHeaders
@@ -50,6 +52,11 @@ function optionsFor<Request>(
       }
     : {}
   return { ...options, ...read, ...(final === undefined ? {} : { finalCost: () => final }) }
+}
+
+function hello({ ran }: CommonOptions): string {
+  ran?.()
+  return 'hello'
 }
 
 async function listening(server: Server): Promise<Running> {
@@ -71,7 +78,7 @@ function expressServer(make: typeof express) {
   return (options: CommonOptions) => {
     const app = make()
     app.use(forExpress(optionsFor(options, nodeGet)))
-    app.get('/', (_request, response) => void response.send('hello'))
+    app.get('/', (_request, response) => void response.send(hello(options)))
     return listening(createServer(app as RequestListener))
   }
 }
@@ -84,7 +91,7 @@ export const servers: Record<string, (options: CommonOptions) => Promise<Running
   async fastify(options) {
     const app = fastify()
     await app.register(forFastify(optionsFor(options, nodeGet)))
-    app.get('/', () => 'hello')
+    app.get('/', () => hello(options))
     await app.listen({ port: 0, host: '127.0.0.1' })
     return { port: (app.server.address() as AddressInfo).port, close: () => app.close() }
   },
@@ -92,7 +99,7 @@ export const servers: Record<string, (options: CommonOptions) => Promise<Running
   async hono(options) {
     const app = new Hono()
     app.use(forHono(optionsFor(options, (context) => (name) => context.req.header(name))))
-    app.get('/', (context) => context.text('hello'))
+    app.get('/', (context) => context.text(hello(options)))
     return served(app.fetch)
   },
 
@@ -104,14 +111,14 @@ export const servers: Record<string, (options: CommonOptions) => Promise<Running
       ),
       address: (_request, { incoming }) => incoming.socket.remoteAddress,
     })
-    return served(limited(() => new Response('hello')) as never)
+    return served(limited(() => new Response(hello(options))) as never)
   },
 
   koa(options) {
     const app = new Koa()
     app.use(forKoa(optionsFor(options, (context) => (name) => context.get(name) || undefined)))
     app.use((context) => {
-      context.body = 'hello'
+      context.body = hello(options)
     })
     return listening(createServer(app.callback()))
   },
@@ -119,14 +126,16 @@ export const servers: Record<string, (options: CommonOptions) => Promise<Running
   node(options) {
     const limit = forNode(optionsFor(options, nodeGet))
     return listening(
-      createServer((request, response) => limit(request, response, () => response.end('hello'))),
+      createServer((request, response) =>
+        limit(request, response, () => response.end(hello(options))),
+      ),
     )
   },
 
   async nest(options) {
     class Hello {
       hello() {
-        return 'hello'
+        return hello(options)
       }
     }
     class App {}

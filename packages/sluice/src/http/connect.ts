@@ -27,14 +27,18 @@ export function connect<Request extends IncomingMessage, Response extends Server
   }
 
   return (request, response, next) => {
+    const incoming = incomingOf(request)
+    if (!incoming) return void response.destroy()
     let isAdmitted: boolean
     try {
-      const entered = guard.enter(request, new NodeIncoming(request))
+      const entered = guard.enter(request, incoming)
       if (entered instanceof Promise) {
         entered
           .then((entrance) => act(entrance, request, response))
-          // Nobody is there any more for whom to go on.
-          .then((isAdmitted) => isAdmitted && !response.closed && next(), next)
+          .then(
+            (isAdmitted) => isAdmitted && !isGone(request, response) && next(),
+            (error) => !isGone(request, response) && next(error),
+          )
         return
       }
       isAdmitted = act(entered, request, response)
@@ -56,19 +60,37 @@ export function whenDone<Request, Response>(
 ): void {
   if (!entrance.spent) return
   const settle = () => guard.settle(entrance, request, response, raw.writableEnded)
-  if (raw.closed) settle()
+  // A response that waits for its turn is not told that its connection has gone.
+  if (raw.closed || raw.req?.socket.destroyed) settle()
   else raw.once('close', settle)
+}
+
+/**
+ * incomingOf is what the guard looks at of Node's request. Undefined if the connection has gone: a
+ * request that was pipelined behind a hang-up has no address, and no client waits for its answer.
+ */
+export function incomingOf(request: IncomingMessage): NodeIncoming | undefined {
+  const { socket } = request
+  const peer = socket.remoteAddress
+  if (socket.destroyed) return undefined
+  // A TCP connection that was reset has lost its peer only; a Unix socket has no address at all.
+  if (peer === undefined && socket.localAddress !== undefined) return undefined
+  return new NodeIncoming(request, peer)
+}
+
+/** isGone tells whether the connection of a request has gone since `incomingOf`. */
+export function isGone({ socket }: IncomingMessage, response: ServerResponse): boolean {
+  return socket.destroyed || response.closed
 }
 
 /** NodeIncoming is what the guard looks at of Node's request. */
 export class NodeIncoming {
   readonly #request: IncomingMessage
-  /** Read at once: a connection that has gone does not know any more where it came from. */
   readonly peer: string | undefined
 
-  constructor(request: IncomingMessage) {
+  constructor(request: IncomingMessage, peer: string | undefined) {
     this.#request = request
-    this.peer = request.socket.remoteAddress
+    this.peer = peer
   }
 
   get method(): string {

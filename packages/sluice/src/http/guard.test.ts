@@ -187,9 +187,9 @@ describe('the guard', () => {
     expect(() => createGuard({ rules: one, ...options })).toThrow(message),
   )
 
-  it('says so where lists need an address and nobody knows it', () => {
+  it('says so where lists need an address and the set-up tells none', () => {
     const guard = createGuard<object, object>({ rules: one, denyList: ['0.0.0.0/0'] })
-    const nowhere = { ...incoming, peer: undefined, mustBeKnown: true }
-    expect(() => guard.enter({}, nowhere)).toThrow(/nobody says where/)
+    const nowhere = { ...incoming, peer: undefined }
+    expect(() => guard.enter({}, nowhere)).toThrow(/address of this request is not known/)
   })
 })

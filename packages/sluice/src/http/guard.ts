@@ -6,7 +6,7 @@ import { after, isLater } from '../later.ts'
 import { rulesOf } from '../limiter-rules.ts'
 import { usableKey } from '../usable-key.ts'
 import type { AsyncLimiter, CallOptions, Limiter } from '../verbs.ts'
-import { addressText } from './address.ts'
+import { type Address, addressText } from './address.ts'
 import { type AddressSource, clientAddress, type Found } from './client-address.ts'
 import { type Field, fieldsOf } from './fields.ts'
 import { checkHttp, type Limited, type RateLimitOptions } from './http-options.ts'
@@ -15,8 +15,6 @@ import { forbidden, neverOf, type Refusal, refusalOf } from './refusal.ts'
 /** Incoming is what the guard looks at of a request, whatever the framework. */
 export interface Incoming extends AddressSource {
   readonly method: string
-  /** Whether an unknown address is a mistake of the set-up, not a connection that has gone. */
-  readonly mustBeKnown?: boolean
 }
 
 /** Entrance is what becomes of a request. */
@@ -54,9 +52,6 @@ const PASSED: Entrance = { fields: [], refusal: undefined, spent: undefined }
 /** How many keys of addresses are kept at hand. */
 const MOST_KEYS = 10_000
 
-/** NOBODY is the key of clients whose connection has gone before anybody asked for their address. */
-export const NOBODY = 'unknown address'
-
 export function createGuard<Request, Response>(
   options: RateLimitOptions<Request, Response>,
 ): Guard<Request, Response> {
@@ -73,11 +68,11 @@ export function createGuard<Request, Response>(
     let isAllowed = false
     if (allowed || denied) {
       const { address, isVague, others = [] } = found(incoming)
-      const unwanted = denied && [address, ...others].find((each) => each && denied.has(each))
+      const unwanted = denied && [address, ...others].find((each) => denied.has(each))
       if (unwanted) {
         return refuse(request, addressText(unwanted, ipv6Bits), undefined, forbidden, [])
       }
-      isAllowed = address !== undefined && !isVague && allowed?.has(address) === true
+      isAllowed = !isVague && allowed?.has(address) === true
     }
     if (isAllowed || (!countPreflights && isPreflight(incoming))) return PASSED
     if (!skip) return admit(request, incoming)
@@ -169,8 +164,7 @@ export function createGuard<Request, Response>(
     const isPeer = trust === 0 && typeof peer === 'string'
     const known = isPeer ? keys.get(peer) : undefined
     if (known !== undefined) return known
-    const { address } = found(incoming)
-    const key = address ? addressText(address, ipv6Bits) : NOBODY
+    const key = addressText(found(incoming).address, ipv6Bits)
     if (isPeer) {
       if (keys.size >= MOST_KEYS) keys.clear()
       keys.set(peer, key)
@@ -178,14 +172,8 @@ export function createGuard<Request, Response>(
     return key
   }
 
-  function found(incoming: Incoming): Found {
-    const client = clientAddress(incoming, trust)
-    if (client.address || !incoming.mustBeKnown) return client
-    throw new SluiceError(
-      'SLUICE_OPTION',
-      'rateLimit: nobody says where this request comes from. Give `key`, `address`, or `trustProxy` ' +
-        'if a proxy of yours writes X-Forwarded-For.',
-    )
+  function found(incoming: Incoming): Located {
+    return located(clientAddress(incoming, trust))
   }
 
   async function settle(spent: Spent, request: Request, response: Response, isWhole: boolean) {
@@ -223,6 +211,23 @@ export function createGuard<Request, Response>(
       if (spent) watch(settle(spent, request, response, isWhole), request)
     },
   }
+}
+
+/** Located is a client whose address is known. */
+type Located = Found & { readonly address: Address }
+
+/**
+ * located is a client whose address is known, and throws without one: no decision is made for it.
+ * Adapters drop what comes on a connection that has gone, so it is the set-up that tells none.
+ */
+export function located(client: Found): Located {
+  const { address } = client
+  if (address) return { ...client, address }
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    'rateLimit: the address of this request is not known. Give `key`, `address`, or `trustProxy` ' +
+      'if a proxy of yours writes X-Forwarded-For.',
+  )
 }
 
 /** A browser asks first whether it may ask: that is not the request yet. */

@@ -1,6 +1,6 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import { SluiceError, shown } from '../errors.ts'
-import { NodeIncoming, whenDone } from '../http/connect.ts'
+import { incomingOf, isGone, whenDone } from '../http/connect.ts'
 import { exposed, hasOrigin } from '../http/fields.ts'
 import { createGuard, type Entrance, type Guard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
@@ -50,14 +50,19 @@ export function rateLimit(options: Options): FastifyPluginCallback {
     app.addHook('onRequest', (request, reply, next) => {
       const guard = guardOf(request.routeOptions.config.rateLimit)
       if (!guard) return next()
+      const incoming = incomingOf(request.raw)
+      // Neither a handler nor an error handler runs for a connection that has gone.
+      if (!incoming) return drop(reply)
       let isAdmitted: boolean
       try {
-        const entered = guard.enter(request, new NodeIncoming(request.raw))
+        const entered = guard.enter(request, incoming)
         if (entered instanceof Promise) {
           entered
             .then((entrance) => act(guard, request, reply, entrance))
-            // Nobody is there any more for whom to go on.
-            .then((isAdmitted) => isAdmitted && !reply.raw.closed && next(), next)
+            .then(
+              (isAdmitted) => isAdmitted && !isGone(request.raw, reply.raw) && next(),
+              (error) => !isGone(request.raw, reply.raw) && next(error),
+            )
           return
         }
         isAdmitted = act(guard, request, reply, entered)
@@ -73,6 +78,11 @@ export function rateLimit(options: Options): FastifyPluginCallback {
     [Symbol.for('skip-override')]: true,
     [Symbol.for('fastify.display-name')]: 'sluice',
   })
+}
+
+function drop(reply: FastifyReply): void {
+  reply.hijack()
+  reply.raw.destroy()
 }
 
 function merged(

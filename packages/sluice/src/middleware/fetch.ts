@@ -26,18 +26,26 @@ export function rateLimit<Rest extends unknown[]>(
   const guard = createGuard(others)
   return (handler) =>
     async (request, ...rest) => {
+      // Some platforms leave the signal out.
+      const { signal } = request as { readonly signal?: AbortSignal }
+      if (signal?.aborted) return dropped()
       const entrance = await guard.enter(request, {
         method: request.method,
         peer: address?.(request, ...rest),
         header: (name) => request.headers.get(name) ?? undefined,
-        mustBeKnown: true,
       })
       const hasOrigin = request.headers.has('origin')
       if (entrance.refusal) return refusalResponse(entrance, hasOrigin)
+      if (signal?.aborted) return dropped()
       const response = withFields(await handler(request, ...rest), hasOrigin, entrance)
       guard.settle(entrance, request, response, true)
       return response
     }
+}
+
+/** dropped is returned for a client that has gone: 499, as nginx logs it. No client reads it. */
+export function dropped(): Response {
+  return new Response(null, { status: 499 })
 }
 
 /** refusalResponse is the response to a request that was refused. */

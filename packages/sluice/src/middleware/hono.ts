@@ -2,7 +2,7 @@ import type { Context, MiddlewareHandler, Next } from 'hono'
 import { exposed, hasOrigin } from '../http/fields.ts'
 import { createGuard, type Entrance } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
-import { refusalResponse } from './fetch.ts'
+import { dropped, refusalResponse } from './fetch.ts'
 
 export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
 
@@ -45,9 +45,13 @@ export function rateLimit(options: HonoOptions): MiddlewareHandler {
   }
 
   return (context, next) => {
-    const entered = guard.enter(context, new HonoIncoming(context, address(context)))
+    const peer = address(context)
+    if (isGone(context, peer)) return Promise.resolve(dropped())
+    const entered = guard.enter(context, new HonoIncoming(context, peer))
     if (!(entered instanceof Promise)) return act(context, next, entered)
-    return entered.then((entrance) => act(context, next, entrance))
+    return entered.then((entrance) =>
+      isGone(context, peer) ? dropped() : act(context, next, entrance),
+    )
   }
 }
 
@@ -55,7 +59,6 @@ export function rateLimit(options: HonoOptions): MiddlewareHandler {
 class HonoIncoming {
   readonly #request: Context['req']
   readonly peer: string | undefined
-  readonly mustBeKnown = true
 
   constructor({ req }: Context, peer: string | undefined) {
     this.#request = req
@@ -74,7 +77,11 @@ class HonoIncoming {
 /** What the platform passes to Hono about a connection, where it does. */
 interface Platform {
   readonly incoming?: {
-    readonly socket?: { readonly remoteAddress?: string }
+    readonly socket?: {
+      readonly remoteAddress?: string
+      readonly localAddress?: string
+      readonly destroyed?: boolean
+    }
     readonly rawHeaders?: readonly string[]
   }
   /** Node's response. To write fields there is several times quicker than to go through Hono's. */
@@ -85,6 +92,15 @@ interface Platform {
 
 function platformOf({ env }: Context): Platform {
   return (env as Platform | undefined) ?? {}
+}
+
+/** Tells whether the connection of a request has gone. Its signal is slow to make on Node. */
+function isGone(context: Context, peer: string | undefined): boolean {
+  const socket = platformOf(context).incoming?.socket
+  if (socket?.destroyed) return true
+  if (peer !== undefined) return false
+  // A TCP connection that was reset has lost its peer only; a Unix socket has no address at all.
+  return socket ? socket.localAddress !== undefined : context.req.raw.signal?.aborted === true
 }
 
 /** Tells whether a request names its origin, as scripts of web pages do. */

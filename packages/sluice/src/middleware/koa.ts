@@ -1,5 +1,5 @@
 import type { Context, Middleware } from 'koa'
-import { NodeIncoming, whenDone } from '../http/connect.ts'
+import { incomingOf, isGone, whenDone } from '../http/connect.ts'
 import { exposed, type Field, hasOrigin } from '../http/fields.ts'
 import { createGuard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
@@ -10,7 +10,9 @@ export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
 export function rateLimit(options: RateLimitOptions<Context, Context>): Middleware {
   const guard = createGuard(options)
   return async (context, next) => {
-    const entrance = await guard.enter(context, new NodeIncoming(context.req))
+    const incoming = incomingOf(context.req)
+    if (!incoming) return drop(context)
+    const entrance = await guard.enter(context, incoming)
     const { fields, refusal } = entrance
     for (const [name, value] of [...fields, ...(refusal?.fields ?? [])]) context.set(name, value)
     if (fields.length > 0 && hasOrigin(context.req)) {
@@ -25,14 +27,19 @@ export function rateLimit(options: RateLimitOptions<Context, Context>): Middlewa
       return
     }
     whenDone(guard, entrance, context, context, context.res)
-    // Nobody is there any more for whom to go on.
-    if (context.res.closed) return
+    if (isGone(context.req, context.res)) return
     try {
       await next()
     } catch (error) {
       throw withFields(error, fields)
     }
   }
+}
+
+/** Koa answers nothing to a connection that has gone. */
+function drop(context: Context): void {
+  context.respond = false
+  context.res.destroy()
 }
 
 /** Koa clears all fields when something is thrown, but for those that the error brings. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type CanActivate, type ExecutionContext, HttpException } from '@nestjs/common'
-import { NodeIncoming, whenDone } from '../http/connect.ts'
+import { incomingOf, isGone, whenDone } from '../http/connect.ts'
 import { exposed, hasOrigin } from '../http/fields.ts'
 import { createGuard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
@@ -32,7 +32,10 @@ export function rateLimit(
       const request = http.getRequest()
       const raw: IncomingMessage = request.raw ?? request
       const response = http.getResponse<NestResponse>()
-      const entrance = await guard.enter(context, new NodeIncoming(raw))
+      const outgoing: ServerResponse = response.raw ?? (response as never)
+      const incoming = incomingOf(raw)
+      if (!incoming) return drop(outgoing)
+      const entrance = await guard.enter(context, incoming)
       const { fields, refusal } = entrance
       for (const [name, value] of [...fields, ...(refusal?.fields ?? [])])
         response.header(name, value)
@@ -41,10 +44,16 @@ export function rateLimit(
         response.header('access-control-expose-headers', exposed(fields, others))
       }
       if (refusal) throw new HttpException(bodyOf(refusal.body), refusal.status)
-      whenDone(guard, entrance, context, context, response.raw ?? (response as never))
-      return true
+      whenDone(guard, entrance, context, context, outgoing)
+      return isGone(raw, outgoing) ? drop(outgoing) : true
     },
   }
+}
+
+/** Never answers: Nest takes a refusal for an error, and has filters and logs for those. */
+function drop(response: ServerResponse): Promise<never> {
+  response.destroy()
+  return new Promise(() => {})
 }
 
 /** Nest writes objects as they are. */

@@ -2,14 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { addressText } from '../http/address.ts'
 import { clientAddress } from '../http/client-address.ts'
 import { connect, NodeIncoming } from '../http/connect.ts'
-import { logError, NOBODY } from '../http/guard.ts'
+import { located, logError } from '../http/guard.ts'
 import { type RateLimitOptions, trustOf } from '../http/http-options.ts'
 
 export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
 
 /**
  * clientKey is the key that `rateLimit` has for a client's address, for keys that combine it with
- * something else. `'unknown address'` for a connection that has gone.
+ * something else. Throws `SLUICE_OPTION` where the address is not known. Node knows the address of
+ * a connection that has gone if `rateLimit` or `clientKey` has seen it before.
  */
 export function clientKey({
   trustProxy = 0,
@@ -19,8 +20,10 @@ export function clientKey({
 ) => string {
   const trust = trustOf(trustProxy)
   return (request) => {
-    const { address } = clientAddress(new NodeIncoming(request), trust)
-    return address ? addressText(address, ipv6Bits) : NOBODY
+    const { address } = located(
+      clientAddress(new NodeIncoming(request, request.socket.remoteAddress), trust),
+    )
+    return addressText(address, ipv6Bits)
   }
 }
 
