@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
-import { closeAll, serveUpstream, settingsOf, start } from './server/service.ts'
+import { as, closeAll, serveUpstream, settingsOf, start } from './server/service.ts'
 
 const clients: Socket[] = []
 afterEach(async () => {
@@ -198,7 +198,7 @@ describe('a WebSocket', () => {
     const { socket } = talk(gatewayUrl, `${first}${offer}websocket\r\n\r\n`)
     socket.once('connect', () => socket.resetAndDestroy())
     await sleep(50)
-    expect((await fetch(gatewayUrl)).status).toBe(200)
+    expect((await fetch(gatewayUrl, as('a'))).status).toBe(200)
   })
 
   it('is not asked for if the client leaves while it waits', async () => {

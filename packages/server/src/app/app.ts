@@ -10,6 +10,7 @@ import { createLiveHub } from '../dashboard/live-hub.ts'
 import { addLive } from '../dashboard/live-route.ts'
 import { proxyList } from '../gateway/forwarding.ts'
 import { createGateway, startedMs } from '../gateway/gateway.ts'
+import { closeIfLong } from '../gateway/hang-up.ts'
 import { createRoutes, type RouteEvents } from '../gateway/routes.ts'
 import { createVerifiedTokens, type VerifiedTokens } from '../gateway/verified-tokens.ts'
 import { createLimits, type Limits } from '../limits.ts'
@@ -114,7 +115,10 @@ export async function startApp(options: AppOptions): Promise<App> {
       about: aboutOf(settings, version),
       tokens,
       isProxy: proxyList(trustProxy),
-      gateway: createRoutes(settings, limits, tokens, routeEvents),
+      gateway: createRoutes(settings, limits, tokens, {
+        ...routeEvents,
+        onLimited: ({ request }) => closeIfLong(request),
+      }),
       auth: createRoutes({ ...settings, trustProxy: nearer }, limits, tokens, {
         ...routeEvents,
         onLimited: ({ request }) => {

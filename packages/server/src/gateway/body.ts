@@ -1,32 +1,74 @@
 import type { IncomingMessage } from 'node:http'
-import { Transform } from 'node:stream'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Readable } from 'node:stream'
 import { type Problem, problem } from '../problem.ts'
 
-const OVERSIZED = new Error('the body is too large')
+/** Chunks that any body may have, and how many bytes allow one more. */
+const FREE_CHUNKS = 16_384
+const BYTES_PER_CHUNK = 64
 
-/** sized passes so many bytes on, and then fails: a body need not say how long it is. */
-export function sized(mostBytes: number): Transform {
+/** From this size on a chunk goes on by itself; smaller ones are joined with what comes with them. */
+const LARGE_BYTES = 4_096
+
+const OVERSIZED = new Error('the body is too large')
+const CHOPPED = new Error('the body has too many small chunks')
+const BROKEN_OFF = new Error('the body was broken off')
+
+/**
+ * sized passes the body of a request on, and fails when it is larger than `mostBytes` or has too
+ * many chunks: each chunk costs the same time, however small it is. What comes at once goes on at
+ * once, in one piece.
+ */
+export function sized(request: IncomingMessage, mostBytes: number): Readable {
   let bytes = 0
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      bytes += chunk.length
-      if (bytes > mostBytes) done(OVERSIZED)
-      else done(null, chunk)
+  let chunks = 0
+  let waiting: Buffer[] = []
+  const body = new Readable({
+    read: () => void request.resume(),
+    destroy(error, done) {
+      request.off('data', take).off('end', end).off('close', leave)
+      waiting = []
+      // The rest of a whole body is in the way of the next request; of others nothing more is read.
+      if (request.complete) request.resume()
+      else request.pause()
+      done(error)
     },
   })
+
+  function take(chunk: Buffer): void {
+    bytes += chunk.length
+    chunks += 1
+    if (bytes > mostBytes) return void body.destroy(OVERSIZED)
+    if (chunks > FREE_CHUNKS + bytes / BYTES_PER_CHUNK) return void body.destroy(CHOPPED)
+    waiting.push(chunk)
+    if (waiting.length > 1) return
+    if (chunk.length >= LARGE_BYTES) flush()
+    // All chunks of one read come before that.
+    else setImmediate(flush)
+  }
+  function flush(): void {
+    if (waiting.length === 0) return
+    const all = waiting.length === 1 ? waiting[0] : Buffer.concat(waiting)
+    waiting = []
+    if (!body.push(all)) request.pause()
+  }
+  function end(): void {
+    flush()
+    body.push(null)
+  }
+  function leave(): void {
+    if (!request.readableEnded) body.destroy(BROKEN_OFF)
+  }
+
+  request.on('data', take).once('end', end).once('close', leave)
+  // Node tells of it with `close`, too.
+  request.on('error', () => {})
+  return body
 }
 
-/** isOversized tells whether `sized` has failed. */
-export function isOversized(body: Transform | null): boolean {
-  return body?.errored === OVERSIZED
-}
-
-/** hangUp is for when nobody reads on: a client that is told so must stop sending. */
-export function hangUp(request: FastifyRequest, reply: FastifyReply): void {
-  if (reply.raw.headersSent) return void reply.raw.destroy()
-  reply.header('connection', 'close')
-  reply.raw.once('finish', () => request.raw.destroy())
+/** bodyFault is what a client is told whose body `sized` has failed with. */
+export function bodyFault(body: Readable | null): Problem | undefined {
+  if (body?.errored === OVERSIZED) return tooLarge
+  return body?.errored === CHOPPED ? tooManyChunks : undefined
 }
 
 /** bodyProblem is what is wrong with a body by what its head says, if anything. */
@@ -40,8 +82,8 @@ export function bodyProblem(request: IncomingMessage, mostBytes: number): Proble
   return coding === undefined || coding.toLowerCase() === 'chunked' ? undefined : otherCoding
 }
 
-/** tooLarge is what clients are told whose body is, also if that shows only on the way. */
-export const tooLarge = problem(413, 'The body is larger than this gateway passes on.')
+const tooLarge = problem(413, 'The body is larger than this gateway passes on.')
+const tooManyChunks = problem(400, 'The body has too many small chunks. Send larger ones.')
 const strayBody = problem(
   400,
   'A body of a GET or HEAD request is not passed on. Send it with POST or QUERY.',

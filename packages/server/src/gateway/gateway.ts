@@ -1,14 +1,14 @@
 import { type IncomingMessage, METHODS } from 'node:http'
-import { pipeline } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { createLimiter, tokenBucket } from 'sluice'
 import { type Problem, problem } from '../problem.ts'
 import type { Settings } from '../settings.ts'
 import { answer, stopping } from './answer.ts'
-import { bodyProblem, hangUp, sized } from './body.ts'
+import { bodyProblem, sized } from './body.ts'
 import { hideType, withType } from './content-type.ts'
 import type { OnFailure } from './failure.ts'
+import { addLingering, hangUp, hasHungUp, isLong } from './hang-up.ts'
 import { plainPath } from './path.ts'
 import { createProxy } from './proxy.ts'
 import type { Asked } from './router.ts'
@@ -66,12 +66,8 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
     app.addHttpMethod(method, { hasBody: true, overrideExisting: true })
   }
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', (_request, payload, done) =>
-    done(
-      null,
-      pipeline(payload, sized(bodyBytes), () => {}),
-    ),
-  )
+  app.addContentTypeParser('*', (_request, payload, done) => done(null, sized(payload, bodyBytes)))
+  addLingering(app.server, bodyBytes)
 
   /** One line a second for each upstream is enough to know. */
   const lines = createLimiter(tokenBucket({ limit: 1, per: '1s' }))
@@ -113,14 +109,15 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   })
 
   app.addHook('onRequest', (request, reply, next) => {
-    if (isClosing) return void answer(reply, stopping)
+    if (hasHungUp(request.raw)) return void reply.hijack()
+    if (isClosing) return refuse(request, reply, stopping)
     const wrong = bodyProblem(request.raw, bodyBytes)
     if (wrong) {
       hangUp(request, reply)
       return void answer(reply, wrong)
     }
     const route = routeFor(request.raw)
-    if ('status' in route) return void answer(reply, route)
+    if ('status' in route) return refuse(request, reply, route)
     const marked = request.raw as Marked
     marked[routeOf] = route
     marked[startOf] = performance.now()
@@ -135,7 +132,7 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   app.all('/*', (request, reply) => {
     const { settings: route } = (request.raw as Marked)[routeOf]!
     const { upstream } = route
-    if (!upstream) return answer(reply, nothingBehind)
+    if (!upstream) return refuse(request, reply, nothingBehind)
     const startMs = performance.now()
     reply.raw.once('close', () =>
       onProxied({
@@ -145,7 +142,10 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
         seconds: (performance.now() - startMs) / 1_000,
       }),
     )
-    if (upstream.url === 'echo:') return echo(request, reply)
+    if (upstream.url === 'echo:') {
+      if (isLong(request.raw)) hangUp(request, reply)
+      return echo(request, reply)
+    }
     return proxy.pass(request, reply, upstream)
   })
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
@@ -158,6 +158,12 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
     )
   })
   return app
+}
+
+/** Answers without reading the body. */
+function refuse(request: FastifyRequest, reply: FastifyReply, told: Problem): void {
+  if (isLong(request.raw)) hangUp(request, reply)
+  answer(reply, told)
 }
 
 /** The built-in upstream: says what it got. */

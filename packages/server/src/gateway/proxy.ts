@@ -1,14 +1,15 @@
 import { EventEmitter } from 'node:events'
 import type { IncomingHttpHeaders } from 'node:http'
-import { Transform } from 'node:stream'
+import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Agent, type Dispatcher } from 'undici'
 import type { UpstreamSettings } from '../settings.ts'
 import { answer } from './answer.ts'
-import { hangUp, isOversized, tooLarge } from './body.ts'
+import { bodyFault } from './body.ts'
 import { withType } from './content-type.ts'
 import { failureProblem, type OnFailure } from './failure.ts'
 import { clientHeaders, limitFields, upstreamHeaders } from './forwarding.ts'
+import { hangUp } from './hang-up.ts'
 
 /** ProxyOptions are what requests are passed on by. */
 export interface ProxyOptions {
@@ -46,9 +47,8 @@ export function createProxy({ connections, isProxy, onFailure }: ProxyOptions): 
 
   function pass(request: FastifyRequest, reply: FastifyReply, upstream: UpstreamSettings) {
     const { raw } = request
-    // A request whose body breaks off knows it no more.
     const { socket } = raw
-    const body = request.body instanceof Transform ? request.body : null
+    const body = request.body instanceof Readable ? request.body : null
     body?.once('error', () => hangUp(request, reply))
     // A client that has gone sends nothing more, and waits for nothing.
     const client = new EventEmitter()
@@ -88,7 +88,8 @@ export function createProxy({ connections, isProxy, onFailure }: ProxyOptions): 
 
     function fail(error: Error): void {
       if (reply.sent) return
-      if (isOversized(body)) return void answer(reply, tooLarge)
+      const wrong = bodyFault(body)
+      if (wrong) return void answer(reply, wrong)
       // No fault of the upstream if the client has gone, or was cut off: the response knows later.
       if (!socket.destroyed) onFailure(upstream, error)
       answer(reply, failureProblem(error))
@@ -113,7 +114,7 @@ function give(
   const kept = clientHeaders(headers as IncomingHttpHeaders, ours)
   for (const name in kept) reply.header(name, kept[name])
   // The rest of a body that is still coming is in the way of a next request.
-  if (!request.raw.complete) reply.header('connection', 'close')
+  if (!request.raw.complete) hangUp(request, reply)
   reply.code(statusCode)
   if (statusCode !== 304) return void reply.send(body)
   // It may tell the length of what it does not send, over which undici stumbles.

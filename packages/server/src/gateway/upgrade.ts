@@ -13,6 +13,7 @@ import type { UpstreamSettings } from '../settings.ts'
 import { stopping } from './answer.ts'
 import { failureProblem, type OnFailure } from './failure.ts'
 import { clientHeaders, limitFields, upstreamHeaders } from './forwarding.ts'
+import { hasHungUp } from './hang-up.ts'
 import type { Route } from './routes.ts'
 
 /** UpgradeOptions are how the route of a request is found, and what happens without an upstream. */
@@ -38,7 +39,7 @@ export function addUpgrades(server: Server, options: UpgradeOptions): () => void
     socket.on('error', leave)
     const before = answers.get(socket)
     const next = () => {
-      if (!socket.destroyed) begin(request, socket, head)
+      if (!hasHungUp(request)) begin(request, socket, head)
     }
     // Answers come in the order of requests, and one may still be under way.
     if (before && !before.closed) before.once('close', next)
