@@ -199,10 +199,18 @@ describe('nginx, as the document sets it up', () => {
   it('is not fooled by other spellings of a path', async () => {
     const { nginx, upstream } = await startAll()
     await useUp(nginx)
-    const plain = ['//limited', '/limited//a', '/LIMITED/a', '/l%69mited', '/limited/?x=/../free']
+    const plain = ['/limited//a', '/LIMITED/a', '/l%69mited', '/limited/?x=/../free']
     expect(await statuses(plain, nginx)).toEqual(plain.map((path) => `${path} 429`))
     const unclear = [
-      ...['/limited/../x', '/x/../limited/a', '/./limited', '/x/%2e%2e/limited/a', '/limited%2fa'],
+      ...[
+        '//limited',
+        '//x/limited/a',
+        '/limited/../x',
+        '/x/../limited/a',
+        '/./limited',
+        '/x/%2e%2e/limited/a',
+        '/limited%2fa',
+      ],
       ...['/%256cimited', '/x%5c..%5climited', '/x/..;/limited/a'],
     ]
     expect(await statuses(unclear, nginx)).toEqual(unclear.map((path) => `${path} 403`))

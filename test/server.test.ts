@@ -153,7 +153,6 @@ describe('the gateway', () => {
     expect(await ask('/login')).toEqual(['HTTP/1.1 200'])
     for (const path of [
       '/LOGIN',
-      '//login',
       '/login/',
       '/l%6fgin',
       '/login?x=/y',
@@ -163,7 +162,7 @@ describe('the gateway', () => {
       expect([path, ...(await ask(path))]).toEqual([path, 'HTTP/1.1 429'])
     }
     for (const path of [
-      ...['/x/../login', '/x/%2e%2e/login', '/./login', '/login%2f', '/x%5clogin', '/%'],
+      ...['//login', '/x/../login', '/x/%2e%2e/login', '/./login', '/login%2f', '/x%5clogin', '/%'],
       ...['/login%00', '/x/..;/login', '/log\u00efn', '/%256cogin', '*', 'login', '/x/.%2e/login'],
     ]) {
       expect([path, ...(await ask(path))]).toEqual([path, 'HTTP/1.1 400'])

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Guard } from '../api/api.ts'
-import { plainPath } from '../gateway/path.ts'
+import { exactPath, plainPath } from '../gateway/path.ts'
 import type { Asked } from '../gateway/router.ts'
 import type { Route } from '../gateway/routes.ts'
 
@@ -34,6 +34,7 @@ export function addForwardAuth(
       const route = find({
         method: methods[0] ?? 'GET',
         path,
+        exact: exactPath(urls[0]),
         host: hosts[0],
         header: (name) => headerOf(request, name),
       })

@@ -9,7 +9,7 @@ import { bodyProblem, sized } from './body.ts'
 import { hideType, withType } from './content-type.ts'
 import type { OnFailure } from './failure.ts'
 import { addLingering, hangUp, hasHungUp, isLong } from './hang-up.ts'
-import { plainPath } from './path.ts'
+import { exactPath, plainPath } from './path.ts'
 import { createProxy } from './proxy.ts'
 import type { Asked } from './router.ts'
 import type { Route } from './routes.ts'
@@ -84,12 +84,14 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   app.addHook('onClose', proxy.close)
 
   function routeFor(request: IncomingMessage): Route | Problem {
-    const path = plainPath(request.url ?? '')
+    const url = request.url ?? ''
+    const path = plainPath(url)
     if (path === undefined) return badPath
     if (!isHost(request)) return badHost
     const asked = {
       method: request.method ?? '',
       path,
+      exact: exactPath(url),
       host: request.headers.host,
       header: (name: string) => one(request.headers[name]),
     }
@@ -192,7 +194,7 @@ function one(value: string | string[] | undefined): string | undefined {
 
 const badPath = problem(
   400,
-  'The path is not clear: it has dot segments, encoded slashes or something unreadable.',
+  'The path is not clear: it has dot segments, two slashes first, encoded slashes or something unreadable.',
 )
 const badHost = problem(400, 'The request must have one Host, a name or an address.')
 const unknownRoute = problem(404, 'No route is meant for this request.')

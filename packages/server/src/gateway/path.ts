@@ -1,15 +1,16 @@
 /**
- * plainPath is the path of a request as routes are matched against it: decoded, in lower case, with
- * single slashes and without parameters of segments; `;` is a segment of nothing else. Undefined for a path that upstreams may take
- * for another one: with dot segments, encoded slashes, backslashes, control characters or a
- * fragment, or that cannot be decoded. The query is not looked at.
+ * plainPath is the path of a request as routes are matched against it: decoded, in lower case and
+ * without parameters of segments; a segment of nothing else, or of nothing at all (`//`), is `;`.
+ * The query is not looked at.
+ *
+ * Undefined for a path that servers read in different ways, so that the route found here may not be
+ * what the upstream does: one that begins with `//` (a host to `new URL` and to PHP) or is a whole
+ * address, with dot segments, encoded slashes, backslashes, control characters, spaces, characters
+ * outside ASCII or a fragment, or that cannot be decoded, or can be decoded twice.
  */
 export function plainPath(url: string): string | undefined {
-  if (!url.startsWith('/')) return undefined
-  const end = url.indexOf('?')
-  const raw = end === -1 ? url : url.slice(0, end)
-  // Bytes outside ASCII belong encoded; raw ones are read one way here and another way there. So
-  // are fragments, which nobody sends.
+  if (!url.startsWith('/') || url.startsWith('//')) return undefined
+  const raw = exactPath(url)
   if (/[^\x21-\x7e]|#/.test(raw)) return undefined
   let path = raw
   if (raw.includes('%')) {
@@ -19,13 +20,29 @@ export function plainPath(url: string): string | undefined {
     } catch {
       return undefined
     }
-    // Decoded twice by somebody it would be another path.
     if (/%[0-9a-f]{2}/i.test(path)) return undefined
   }
   // A semicolon begins parameters of a segment, which some servers cut off before they look.
   path = path.replace(/([^/]);[^/]*/g, '$1').replace(/\/;[^/]*/g, '/;')
   if (isUnclear(path)) return undefined
-  return path.replace(/\/{2,}/g, '/').toLowerCase()
+  return path.replace(/\/(?=\/)/g, '/;').toLowerCase()
+}
+
+/** exactPath is the path as it came, without the query. */
+export function exactPath(url: string): string {
+  const end = url.indexOf('?')
+  return end === -1 ? url : url.slice(0, end)
+}
+
+/**
+ * readingsOf are the ways in which servers may read a path of `plainPath`: with segments of nothing
+ * or without them, and to the end or to an encoded `?` or `#`.
+ */
+export function readingsOf(path: string): readonly string[] {
+  if (!/[;?#]/.test(path)) return [path]
+  const end = path.search(/[?#]/)
+  const read = end === -1 ? [path] : [path, path.slice(0, end)]
+  return [...read, ...read.map((each) => each.replaceAll('/;', ''))]
 }
 
 function isUnclear(path: string): boolean {

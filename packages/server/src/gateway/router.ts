@@ -1,10 +1,13 @@
 import type { RouteSettings } from '../settings.ts'
+import { readingsOf } from './path.ts'
 
 /** Asked is what routes are chosen by. */
 export interface Asked {
   readonly method: string
   /** From `plainPath`. */
   readonly path: string
+  /** From `exactPath`. */
+  readonly exact: string
   readonly host: string | undefined
   header(name: string): string | undefined
 }
@@ -14,34 +17,45 @@ export function createRouter<R extends { readonly settings: RouteSettings }>(
   routes: readonly R[],
 ): (asked: Asked) => R | undefined {
   const matchers = routes.map((route) => ({ route, matches: matcherOf(route.settings) }))
-  return (asked) => matchers.find(({ matches }) => matches(asked))?.route
+  return (asked) => {
+    const readings = readingsOf(asked.path)
+    return matchers.find(({ matches }) => matches(asked, readings))?.route
+  }
 }
 
-function matcherOf({ methods, path, host, headers }: RouteSettings): (asked: Asked) => boolean {
-  const pattern = patternOf(path)
-  // To some servers a segment of nothing but parameters is one, and to others none.
-  const fits = (given: string) =>
-    pattern.test(given) || (given.includes('/;') && pattern.test(given.replaceAll('/;', '')))
+type Matches = (asked: Asked, readings: readonly string[]) => boolean
+
+/**
+ * A limit holds for every path that some server may read as its own. An open route is an exception
+ * from limits: it is only for paths that are spelt exactly so, and read so by all servers.
+ */
+function matcherOf({ methods, path, host, headers, isOpen }: RouteSettings): Matches {
+  const pattern = new RegExp(`^${sourceOf(path.toLowerCase())}/?$`, 's')
+  const exactly = new RegExp(`^${sourceOf(encodeURI(path))}${path.endsWith('/') ? '/' : ''}$`, 's')
+  const fits = ({ exact }: Asked, readings: readonly string[]) => {
+    if (!isOpen) return readings.some((each) => pattern.test(each))
+    return exactly.test(exact) && readings.every((each) => pattern.test(each))
+  }
   const wanted = Object.entries(headers)
-  return (asked) =>
+  return (asked, readings) =>
     (methods.length === 0 || methods.includes(asked.method)) &&
-    fits(asked.path) &&
+    fits(asked, readings) &&
     (host === '' || matchesHost(host, asked.host)) &&
     wanted.every(([name, value]) => asked.header(name) === value)
 }
 
-/** `*` is one segment, `**` at the end any number of them. A slash at the end does not matter. */
-function patternOf(path: string): RegExp {
-  const segments = path.toLowerCase().split('/').slice(1)
-  const isOpen = segments.at(-1) === '**'
-  const fixed = isOpen ? segments.slice(0, -1) : segments
+/** `*` is one segment, `**` at the end any number of them. */
+function sourceOf(path: string): string {
+  const segments = path.split('/').slice(1)
+  const isBelow = segments.at(-1) === '**'
+  const fixed = isBelow ? segments.slice(0, -1) : segments
   const source = fixed
     .filter((segment) => segment !== '')
     .map(
       (segment) => `/${segment === '*' ? '[^/]+' : segment.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}`,
     )
     .join('')
-  return new RegExp(`^${source}${isOpen ? '(?:/.*)?' : '/?'}$`, 's')
+  return isBelow ? `${source}(?:/.*)?` : source
 }
 
 function matchesHost(wanted: string, given: string | undefined): boolean {
