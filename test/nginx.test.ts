@@ -1,88 +1,20 @@
-import { readFileSync } from 'node:fs'
-import { type IncomingHttpHeaders, request } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { RouteSettings, Settings } from '../packages/server/src/settings.ts'
-import { type Nginx, startNginx } from './server/nginx.ts'
-import { closeAll, serveUpstream, settingsOf, start } from './server/service.ts'
+import {
+  type Ask,
+  ask,
+  failOpen,
+  routes,
+  startAll,
+  stopAll,
+  swap,
+  token,
+  tokens,
+} from './server/behind-nginx.ts'
+import type { Nginx } from './server/nginx.ts'
+import { rawly } from './server/rawly.ts'
+import { serveUpstream, settingsOf, start } from './server/service.ts'
 
-/** What the document shows: the configuration, and what lets requests pass when nobody answers. */
-const [shown, failOpen] = [
-  ...readFileSync('docs/forward-auth.md', 'utf8').matchAll(/^```nginx\n(.*?)^```$/gms),
-].map(([, text]) => text)
-
-const stops: (() => Promise<void>)[] = []
-
-afterEach(async () => {
-  for (const stop of stops.splice(0)) await stop()
-  await closeAll()
-})
-
-interface Answer {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly body: string
-}
-
-interface Ask {
-  /** Where the client is. */
-  readonly from?: string
-  readonly method?: string
-  readonly headers?: Record<string, string>
-  readonly body?: string
-}
-
-/** Sends a path exactly as it is. */
-function ask(
-  { port }: Nginx,
-  path: string,
-  { from = '127.0.0.2', body, ...more }: Ask = {},
-): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const options = { host: '127.0.0.1', port, path, localAddress: from, agent: false, ...more }
-    const asked = request(options, async (response) => {
-      let body = ''
-      for await (const text of response.setEncoding('utf8')) body += text
-      resolve({ status: response.statusCode!, headers: response.headers, body })
-    })
-    asked.once('error', reject).end(body)
-  })
-}
-
-/** Replaces an address of the document, which must be there. */
-function swap(text: string, from: string, to: string): string {
-  if (text.split(from).length !== 2) throw new Error(`the document must have "${from}" once`)
-  return text.replace(from, to)
-}
-
-const token = 'a'.repeat(20)
-const tokens = [{ token, access: 'read' as const }]
-const routes: Partial<RouteSettings>[] = [{ path: '/limited/**', key: [{ from: 'address' }] }]
-
-/** What differs from the document and from the usual settings. */
-interface Setup {
-  readonly settings?: Partial<Settings>
-  readonly routes?: Partial<RouteSettings>[]
-  /** What to ask in place of the service. */
-  readonly apiUrl?: string
-  readonly edit?: (text: string) => string
-}
-
-/** The service, an upstream, and nginx as the document has it. */
-async function startAll(setup: Setup = {}) {
-  const upstream = await serveUpstream((request, response) => {
-    response.statusCode = request.url === '/limited/broken' ? 403 : 200
-    request.pipe(response)
-  })
-  const service = await start(settingsOf(setup.settings ?? {}, setup.routes ?? routes))
-  const nginx = await startNginx((port) => {
-    let text = swap(shown, '127.0.0.1:8081', new URL(setup.apiUrl ?? service.apiUrl).host)
-    text = swap(text, '127.0.0.1:3000', new URL(upstream.url).host)
-    text = swap(text, 'listen 80;', `listen 127.0.0.1:${port};`)
-    return setup.edit ? setup.edit(text) : text
-  })
-  stops.push(() => nginx.stop())
-  return { nginx, service, upstream }
-}
+afterEach(stopAll)
 
 async function statuses(paths: readonly string[], nginx: Nginx, asked?: Ask): Promise<string[]> {
   const all: string[] = []
@@ -162,6 +94,32 @@ describe('nginx, as the document sets it up', () => {
     const by = async (key: string) =>
       (await ask(nginx, '/limited/a', { headers: { 'x-api-key': key } })).status
     expect([await by('one'), await by('two')]).toEqual([429, 200])
+  })
+
+  it('passes on exactly the header that was counted', async () => {
+    const { nginx, upstream } = await startAll({
+      routes: [{ key: [{ from: 'api-key', name: 'x-api-key' }] }],
+    })
+    const two = (first: string, second: string) =>
+      rawly(
+        nginx.url,
+        `GET /limited/a HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${first}\r\nX-Api-Key: ${second}\r\nX_Api_Key: ${second}\r\nConnection: close\r\n\r\n`,
+        1_000,
+      )
+    const said: string[] = []
+    for (let i = 0; i < 20; i += 1) said.push((await two('one', 'other')).slice(9, 12))
+    // nginx knows the first one only, or both.
+    expect([
+      Array(20).fill('400'),
+      [...Array(5).fill('200'), ...Array(15).fill('429')],
+    ]).toContainEqual(said)
+    for (let i = 0; i < 20; i += 1) await two(`made-up-${i}`, 'other')
+    const read = upstream.asked.flatMap(({ rawHeaders }) => rawHeaders)
+    expect(read.filter((text) => text.includes('other'))).toEqual([])
+    await ask(nginx, '/limited/a', { headers: { 'x-api-key': 'third' } })
+    expect(upstream.asked.at(-1)?.headers['x-api-key']).toBe('third')
+    await ask(nginx, '/limited/a')
+    expect(upstream.asked.at(-1)?.headers).not.toHaveProperty('x-api-key')
   })
 
   it.each<Record<string, string>>([

@@ -22,7 +22,7 @@ async function serve(listener: RequestListener) {
     settings,
     current: () => ({
       isProxy: () => false,
-      find: () => ({ settings: settings.routes[0], limit: undefined }),
+      find: () => ({ settings: settings.routes[0], identity: [], limit: undefined }),
     }),
     logger: pino({}, { write: (line: string) => void log.push(line) }),
     onProxied() {},

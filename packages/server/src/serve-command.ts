@@ -7,6 +7,7 @@ import { startApp } from './app/app.ts'
 import { alone, among } from './app/peers.ts'
 import { checkWorkers, forWorker, startWorkers, toPrimary } from './app/workers.ts'
 import { type Command, readArguments } from './command.ts'
+import { secretNote } from './config/bare-secrets.ts'
 import { demoConfig } from './config/demo-config.ts'
 import { readConfig } from './config/read-config.ts'
 import { strayNote } from './config/stray-keys.ts'
@@ -62,6 +63,8 @@ export const serveCommand: Command = {
       const isGateway = settings.routes.some(({ upstream }) => upstream)
       const stray = isGateway && cluster.isPrimary ? strayNote(settings) : []
       if (stray.length > 0) logger.warn(stray.join(' '))
+      const secrets = cluster.isPrimary ? secretNote(settings) : []
+      if (secrets.length > 0) logger.warn(secrets.join(' '))
     }
     warn(settings)
     if (workers > 1 && cluster.isPrimary) {

@@ -113,3 +113,21 @@ overrides: { alice: 5/1s }
     '  Keys of requests look like: key:HASH (sluice key --api-key - prints it). See docs/config.md, Keys.',
   ])
 })
+
+it.each([
+  ['header:Authorization', 'header:authorization', 'api-key:authorization or jwt'],
+  ['[header:x-api-key, route]', 'header:x-api-key', 'api-key:x-api-key'],
+])('warns of secrets in the open: key: %s', async (key, named, instead) => {
+  const file = fileWith(`tiers: { a: 1/1s }\nkey: ${key}\n`)
+  const { out, notes } = await run(file)
+  expect(out).toContain('is good.')
+  expect(notes).toEqual([
+    `${file}: warning: the key ${named} shows secrets of clients in logs, lists and the store.`,
+    expect.stringContaining(`Use ${instead}: only a hash`),
+  ])
+})
+
+it.each(['api-key:authorization', 'header:x-user'])('does not warn of %s', async (key) => {
+  const { notes } = await run(fileWith(`tiers: { a: 1/1s }\nkey: ${key}\n`))
+  expect(notes).toEqual([])
+})

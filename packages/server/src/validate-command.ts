@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { type Rule, SluiceError } from 'sluice'
 import { type Command, readArguments } from './command.ts'
+import { secretNote } from './config/bare-secrets.ts'
 import { configJsonSchema } from './config/json-schema.ts'
 import { readConfig } from './config/read-config.ts'
 import { strayNote } from './config/stray-keys.ts'
@@ -17,7 +18,8 @@ Options:
   -h, --help    print this help
 
 Every mistake is printed as FILE:LINE:COLUMN  path: what is wrong. docs/config.md lists all fields.
-A name in \`clients\` or \`overrides\` that no request can have is a warning.
+A name in \`clients\` or \`overrides\` that no request can have is a warning, and so is a \`key\` such as
+header:authorization, by which secrets show up in logs.
 
 Exit code: 0 for a good file, 2 for one with mistakes or that cannot be read.
 
@@ -52,9 +54,9 @@ export const validateCommand: Command = {
     })
     const read = () => readConfig(text, file, process.env)
     const settings = await reportProblems(file, io, read)
-    const [stray, hint] = strayNote(settings)
-    if (stray) {
-      io.note(`${file}: warning: ${stray}`)
+    for (const [what, hint] of [strayNote(settings), secretNote(settings)]) {
+      if (!what) continue
+      io.note(`${file}: warning: ${what}`)
       io.note(`  ${hint}`)
     }
     return io.write(summaryOf(file, settings))

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Guard } from '../api/api.ts'
+import { unclearHeader } from '../gateway/identity.ts'
 import { exactPath, plainPath } from '../gateway/path.ts'
-import type { Asked } from '../gateway/router.ts'
+import { type Asked, isHostText } from '../gateway/router.ts'
 import type { Route } from '../gateway/routes.ts'
 
 /**
@@ -23,14 +24,15 @@ export function addForwardAuth(
       done(null)
     })
     scope.all('/v1/auth', { onRequest: guard('check') }, (request, reply) => {
-      const urls = said(request, 'x-forwarded-uri', 'x-original-uri', 'x-original-url')
-      const methods = said(request, 'x-forwarded-method', 'x-original-method')
-      const hosts = said(request, 'x-forwarded-host', 'x-original-host')
+      const urls = said(request, URLS)
+      const methods = said(request, METHODS)
+      const hosts = said(request, HOSTS)
       const path = urls.length === 1 ? plainPath(urls[0]) : undefined
-      // A proxy writes one of the names; who contradicts it under another is its client.
-      if (path === undefined || methods.length > 1 || hosts.length > 1) {
-        return reply.code(refusedWith(request.raw.url) ?? 400).send()
-      }
+      const isHost = hosts.length === 0 || (hosts.length === 1 && isHostText(hosts[0]))
+      const refuse = () => reply.code(refusedWith(request.raw.url) ?? 400).send()
+      // A proxy writes one of the names, once; who contradicts it is its client.
+      if (path === undefined || methods.length > 1 || !isHost) return refuse()
+      if (unclearHeader(request.raw, ASKED_FOR) !== undefined) return refuse()
       const route = find({
         method: methods[0] ?? 'GET',
         path,
@@ -38,6 +40,7 @@ export function addForwardAuth(
         host: hosts[0],
         header: (name) => headerOf(request, name),
       })
+      if (route && unclearHeader(request.raw, route.identity) !== undefined) return refuse()
       if (!route?.limit) return reply.code(200).send()
       // A refusal is written to the response itself.
       reply.hijack()
@@ -47,8 +50,13 @@ export function addForwardAuth(
   })
 }
 
+const URLS = ['x-forwarded-uri', 'x-original-uri', 'x-original-url']
+const METHODS = ['x-forwarded-method', 'x-original-method']
+const HOSTS = ['x-forwarded-host', 'x-original-host']
+const ASKED_FOR = [...URLS, ...METHODS, ...HOSTS]
+
 /** What is said under any of these names, each thing once. */
-function said(request: FastifyRequest, ...names: string[]): string[] {
+function said(request: FastifyRequest, names: readonly string[]): string[] {
   const values = names.map((name) => headerOf(request, name))
   return [...new Set(values.filter((value) => value !== undefined && value !== ''))] as string[]
 }

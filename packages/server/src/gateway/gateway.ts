@@ -9,9 +9,10 @@ import { bodyProblem, sized } from './body.ts'
 import { hideType, withType } from './content-type.ts'
 import type { OnFailure } from './failure.ts'
 import { addLingering, hangUp, hasHungUp, isLong } from './hang-up.ts'
+import { unclearHeader } from './identity.ts'
 import { exactPath, plainPath } from './path.ts'
 import { createProxy } from './proxy.ts'
-import type { Asked } from './router.ts'
+import { type Asked, isHostText } from './router.ts'
 import type { Route } from './routes.ts'
 import { addUpgrades, onlyWebSockets } from './upgrade.ts'
 
@@ -95,7 +96,9 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
       host: request.headers.host,
       header: (name: string) => one(request.headers[name]),
     }
-    return current().find(asked) ?? unknownRoute
+    const route = current().find(asked)
+    if (!route) return unknownRoute
+    return unclearHeader(request, route.identity) === undefined ? route : badIdentity
   }
 
   const cutAll = addUpgrades(app.server, {
@@ -185,7 +188,7 @@ function isHost({ headers, rawHeaders }: IncomingMessage): boolean {
   for (let i = 0; i < rawHeaders.length; i += 2) {
     if (rawHeaders[i].length === 4 && rawHeaders[i].toLowerCase() === 'host') hosts += 1
   }
-  return hosts === 1 && /^([\w-]+(\.[\w-]+)*\.?|\[[\da-f:.]+\])(:\d*)?$/i.test(headers.host ?? '')
+  return hosts === 1 && isHostText(headers.host ?? '')
 }
 
 function one(value: string | string[] | undefined): string | undefined {
@@ -197,5 +200,9 @@ const badPath = problem(
   'The path is not clear: it has dot segments, two slashes first, encoded slashes or something unreadable.',
 )
 const badHost = problem(400, 'The request must have one Host, a name or an address.')
+const badIdentity = problem(
+  400,
+  'A header that tells who asks must come once, and not be named by Connection.',
+)
 const unknownRoute = problem(404, 'No route is meant for this request.')
 const nothingBehind = problem(404, 'The route has no upstream.')

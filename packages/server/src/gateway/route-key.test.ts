@@ -27,6 +27,19 @@ describe('the key of a route', () => {
     expect(keyOf([secret, { from: 'route' }], { 'x-api-key': 'abc' })).toBe(`47:${hash}6:search`)
   })
 
+  it('is the same for each spelling of a scheme', () => {
+    const by = (authorization: string) =>
+      keyOf([{ from: 'api-key', name: 'authorization' }], { authorization })
+    const spellings = Array.from({ length: 64 }, (_, bits) =>
+      [...'bearer'].map((char, i) => ((bits >> i) & 1 ? char.toUpperCase() : char)).join(''),
+    )
+    const keys = spellings.flatMap((scheme) =>
+      [' ', '  ', '\t'].map((space) => by(`${scheme}${space}abc`)),
+    )
+    expect(new Set(keys)).toEqual(new Set([by('Bearer abc')]))
+    expect(by('Bearer abC')).not.toBe(by('Bearer abc'))
+  })
+
   it('tells parts apart however they are cut', () => {
     const parts = [header('a'), header('b')]
     const all = [

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { apiKey, compositeKey } from 'sluice'
 import type { KeyPart, RouteSettings } from '../settings.ts'
+import { plainSecret } from './identity.ts'
 import type { VerifiedTokens } from './verified-tokens.ts'
 
 type Reader = (request: IncomingMessage) => string | undefined | Promise<string | undefined>
@@ -55,7 +56,7 @@ function partReader(part: KeyPart, route: string, { addressOf, tokens }: KeySour
   return ({ headers }) => {
     const value = headers[name]
     if (typeof value !== 'string' || value === '') return undefined
-    return from === 'api-key' ? hashed(value) : readable(name, value)
+    return from === 'api-key' ? hashed(plainSecret(value)) : readable(name, value)
   }
 }
 

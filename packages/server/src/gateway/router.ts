@@ -58,6 +58,11 @@ function sourceOf(path: string): string {
   return isBelow ? `${source}(?:/.*)?` : source
 }
 
+/** isHostText tells whether a text is a host as clients send it: another spelling dodges routes. */
+export function isHostText(text: string): boolean {
+  return /^([\w-]+(\.[\w-]+)*\.?|\[[\da-f:.]+\])(:\d*)?$/i.test(text)
+}
+
 function matchesHost(wanted: string, given: string | undefined): boolean {
   const host = given?.toLowerCase().replace(/:\d*$/, '').replace(/\.$/, '')
   if (host === undefined) return false

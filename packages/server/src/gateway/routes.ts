@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { clientKey, type RateLimitOptions, rateLimit } from 'sluice/node'
 import type { Limits } from '../limits.ts'
 import type { RouteSettings, Settings } from '../settings.ts'
+import { identityHeaders } from './identity.ts'
 import { routeKey } from './route-key.ts'
 import { createRouter } from './router.ts'
 import type { VerifiedTokens } from './verified-tokens.ts'
@@ -32,6 +33,8 @@ export interface Undecided {
 /** Route is a route that is ready: `limit` is undefined where there is none. */
 export interface Route {
   readonly settings: RouteSettings
+  /** The headers that its key is read from, which must be clear. */
+  readonly identity: readonly string[]
   readonly limit:
     | ((request: IncomingMessage, response: ServerResponse, next: () => void) => void)
     | undefined
@@ -47,9 +50,10 @@ export function createRoutes(
   const { trustProxy, allowList, denyList, headers } = settings
   const addressOf = clientKey({ trustProxy })
   const routes = settings.routes.map((route): Route => {
+    const identity = identityHeaders(route, settings.jwt?.header)
     // The deny list holds for open routes, too.
     if (route.isOpen && denyList.length === 0) {
-      return { settings: route, limit: undefined }
+      return { settings: route, identity, limit: undefined }
     }
     const limit = rateLimit({
       limiter: limits.routes.get(route.name) ?? limits.tiers,
@@ -74,7 +78,7 @@ export function createRoutes(
         return events.onLimited?.(limited)
       },
     })
-    return { settings: route, limit }
+    return { settings: route, identity, limit }
   })
   return { routes, find: createRouter(routes) }
 }

@@ -1,0 +1,22 @@
+import type { Settings } from '../settings.ts'
+
+/** Headers whose values let those who read them speak for the client. */
+const SECRET: ReadonlySet<string> = new Set([
+  ...['authorization', 'proxy-authorization', 'cookie'],
+  ...['x-api-key', 'api-key', 'x-auth-token', 'x-access-token'],
+])
+
+/** secretNote says in two sentences which keys show secrets in the open, if there are any. */
+export function secretNote({ routes }: Settings): string[] {
+  const parts = routes.filter(({ isOpen }) => !isOpen).flatMap(({ key }) => key)
+  const names = parts.flatMap((part) => (part.from === 'header' ? [part.name] : []))
+  const bare = [...new Set(names)].filter((name) => SECRET.has(name))
+  if (bare.length === 0) return []
+  const [first] = bare
+  const instead = first.endsWith('authorization') ? `api-key:${first} or jwt` : `api-key:${first}`
+  return [
+    `the key ${bare.map((name) => `header:${name}`).join(', ')} shows secrets of clients in logs, ` +
+      'lists and the store.',
+    `Use ${instead}: only a hash, or the subject of a token, is kept. See docs/config.md, Keys.`,
+  ]
+}

@@ -1,0 +1,46 @@
+import type { IncomingMessage } from 'node:http'
+import { describe, expect, it } from 'vitest'
+import type { KeyPart, RouteSettings } from '../settings.ts'
+import { identityHeaders, plainSecret, unclearHeader } from './identity.ts'
+
+describe('the headers that tell who asks', () => {
+  it.each<[KeyPart[], string[]]>([
+    [[{ from: 'address' }, { from: 'route' }], []],
+    [[{ from: 'header', name: 'x-user' }], ['x-user']],
+    [
+      [{ from: 'api-key', name: 'x-api-key' }, { from: 'jwt' }],
+      ['x-api-key', 'authorization'],
+    ],
+  ])('of %j are %j', (key, names) => {
+    const route = { key, isOpen: false } as unknown as RouteSettings
+    expect(identityHeaders(route, 'authorization')).toEqual(names)
+    expect(identityHeaders({ ...route, isOpen: true }, 'authorization')).toEqual([])
+  })
+
+  it.each<[string[], string | undefined]>([
+    [['X-Api-Key', 'a'], undefined],
+    [['X-Api-Key', 'a', 'Accept', 'b', 'accept', 'c'], undefined],
+    [['X-Api-Key', 'a', 'x-api-key', 'a'], 'x-api-key'],
+    [['X-Api-Key', 'a', 'X_Api_Key', 'b'], 'x-api-key'],
+    [['X_API-KEY', 'b'], 'x-api-key'],
+    [['Authorization', 'a', 'authorization', 'b'], 'authorization'],
+    [['X-Api-Key', 'a', 'Connection', 'close, X-Api-Key'], 'x-api-key'],
+    [['X-Api-Key', 'a', 'Connection', 'keep-alive'], undefined],
+  ])('of %j are not clear: %s', (rawHeaders, unclear) => {
+    const at = rawHeaders.indexOf('Connection')
+    const headers = at < 0 ? {} : { connection: rawHeaders[at + 1] }
+    const request = { rawHeaders, headers } as unknown as IncomingMessage
+    expect(unclearHeader(request, ['x-api-key', 'authorization'])).toBe(unclear)
+  })
+})
+
+describe('plainSecret', () => {
+  it.each(['Bearer abC', 'bearer abC', 'BEARER   abC', 'bEaReR \t abC ', 'Bearer\u00a0abC'])(
+    'of %j is that of Bearer abC',
+    (secret) => expect(plainSecret(secret)).toBe('Bearer abC'),
+  )
+
+  it.each(['abC', 'Bearer', 'Basic YTpi', '', 'a=b c', ' '])('leaves %j as it is', (secret) =>
+    expect(plainSecret(secret)).toBe(secret),
+  )
+})

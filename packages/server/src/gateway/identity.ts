@@ -1,0 +1,55 @@
+import type { IncomingMessage } from 'node:http'
+import type { RouteSettings } from '../settings.ts'
+
+/** identityHeaders are the names of the headers that the key of a route is read from. */
+export function identityHeaders({ key, isOpen }: RouteSettings, tokenHeader = ''): string[] {
+  if (isOpen) return []
+  const names = key.map((part) => {
+    if ('name' in part) return part.name
+    return part.from === 'jwt' ? tokenHeader : ''
+  })
+  return names.filter((name) => name !== '')
+}
+
+/**
+ * unclearHeader is one of these headers that the upstream may read otherwise than it was counted:
+ * it came twice, or is spelt with `_`, which is the same name to CGI, or Connection names it, so
+ * that it is not passed on. Undefined if there is none.
+ */
+export function unclearHeader(
+  { rawHeaders, headers }: IncomingMessage,
+  names: readonly string[],
+): string | undefined {
+  return names.find((name) => isTwofold(rawHeaders, name) || isNamed(headers.connection, name))
+}
+
+function isTwofold(rawHeaders: readonly string[], name: string): boolean {
+  const plain = name.replaceAll('_', '-')
+  let count = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i].length !== name.length) continue
+    const came = rawHeaders[i].toLowerCase()
+    if (came === name) count += 1
+    else if (came.replaceAll('_', '-') === plain) return true
+  }
+  return count > 1
+}
+
+function isNamed(connection: string | undefined, name: string): boolean {
+  if (connection === undefined || connection === 'keep-alive' || connection === 'close')
+    return false
+  return connection
+    .toLowerCase()
+    .split(',')
+    .some((each) => each.trim() === name)
+}
+
+/**
+ * plainSecret is a secret as it is hashed. The scheme of an `Authorization` may be spelt in any
+ * case, with any space behind it; here it is `Bearer`, and one space.
+ */
+export function plainSecret(secret: string): string {
+  const [, scheme, rest] = /^([a-z][\w-]*)\s+(\S.*)$/is.exec(secret) ?? []
+  if (scheme === undefined) return secret
+  return `${scheme[0].toUpperCase()}${scheme.slice(1).toLowerCase()} ${rest.trimEnd()}`
+}
