@@ -51,6 +51,10 @@ function nodeOf(
   return { limiter: createLimiter(rules, { store, name, timeoutMs: 5_000 }), trips: () => trips }
 }
 
+/** When the next unit comes to a bucket, as its other figures have it. */
+const nextIn = (gapMs: number, { capacity, remaining, resetAfterMs }: Decision) =>
+  Math.round((resetAfterMs - gapMs * (capacity - remaining - 1)) * 1_000) / 1_000
+
 describe('the deny cache', () => {
   const ten = tokenBucket({ limit: 10, per: '10s' })
 
@@ -64,6 +68,7 @@ describe('the deny cache', () => {
     expect(again).toMatchObject({ allowed: false, remaining: 2, source: 'cache' })
     expect(again.retryAfterMs).toBeLessThanOrEqual(refused.retryAfterMs)
     expect(again.retryAfterMs).toBeGreaterThan(refused.retryAfterMs - 500)
+    expect(again.rules[0].nextAfterMs).toBe(nextIn(1_000, again))
     expect(trips()).toBe(before)
     expect(await limiter.check('alice', 2)).toMatchObject({ allowed: true, source: 'store' })
     expect((await limiter.check('bob', 5)).source).toBe('store')
@@ -149,6 +154,9 @@ describe('a lease', () => {
     const leased = all.filter(({ source }) => source === 'lease')
     expect(leased.length).toBeGreaterThan(800)
     expect(leased.every(({ allowed }) => allowed)).toBe(true)
+    const gapMs = (30 * 86_400_000) / 1_000
+    const wrong = leased.filter((each) => each.rules[0].nextAfterMs !== nextIn(gapMs, each))
+    expect(wrong).toEqual([])
     expect(trips()).toBeLessThan(400)
     // One after the other, as an exact limiter would say it.
     expect(

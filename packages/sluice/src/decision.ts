@@ -11,6 +11,8 @@ export interface RuleDecision {
   /** 0 when this rule does not refuse. */
   readonly retryAfterMs: number
   readonly resetAfterMs: number
+  /** How long until `remaining` grows by one if nothing else happens; 0 when the rule is full. */
+  readonly nextAfterMs: number
   readonly delayMs: number
 }
 
@@ -51,6 +53,7 @@ export const decisionShapes: readonly [RuleDecision, Decision] = [
     remaining: none,
     retryAfterMs: none,
     resetAfterMs: none,
+    nextAfterMs: none,
     delayMs: none,
   },
   {
@@ -71,6 +74,8 @@ export interface Figures {
   readonly waitUs: Float64Array
   readonly remaining: Float64Array
   readonly resetUs: Float64Array
+  /** Until `remaining` grows by one; 0 where it is the capacity. */
+  readonly nextUs: Float64Array
   readonly delayUs: Float64Array
   /** Microseconds the key is still blocked; 0 when it is not. */
   blockedUs: number
@@ -84,6 +89,7 @@ export function newFigures(count: number): Figures {
     waitUs: new Float64Array(count),
     remaining: new Float64Array(count),
     resetUs: new Float64Array(count),
+    nextUs: new Float64Array(count),
     delayUs: new Float64Array(count),
     blockedUs: 0,
     source: 'store',
@@ -142,7 +148,7 @@ function decisionOfOne(rule: Rule, figures: Figures): Decision {
 
 function ruleDecision(
   { name, capacity }: Rule,
-  { waitUs, remaining, resetUs, delayUs }: Figures,
+  { waitUs, remaining, resetUs, nextUs, delayUs }: Figures,
   i: number,
   allowed: boolean,
 ): RuleDecision {
@@ -152,6 +158,7 @@ function ruleDecision(
     remaining: remaining[i],
     retryAfterMs: waitUs[i] / 1_000,
     resetAfterMs: resetUs[i] / 1_000,
+    nextAfterMs: nextUs[i] / 1_000,
     delayMs: allowed ? delayUs[i] / 1_000 : 0,
   }
 }

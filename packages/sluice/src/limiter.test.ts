@@ -37,6 +37,7 @@ describe('a limiter', () => {
           remaining: 14,
           retryAfterMs: 0,
           resetAfterMs: 3_600,
+          nextAfterMs: 600,
           delayMs: 0,
         },
       ],

@@ -13,7 +13,6 @@ const figures = {
   remaining: units,
   retryAfterMs: ms,
   resetAfterMs: ms,
-  delayMs: ms,
 }
 const rule = fc.string({ unit: 'binary', maxLength: 5 })
 
@@ -22,8 +21,12 @@ describe('decisionText', () => {
     const decisions = fc.record({
       allowed: fc.boolean(),
       ...figures,
+      delayMs: ms,
       rule,
-      rules: fc.array(fc.record({ rule, ...figures }, { noNullPrototype: true }), { maxLength: 3 }),
+      rules: fc.array(
+        fc.record({ rule, ...figures, nextAfterMs: ms, delayMs: ms }, { noNullPrototype: true }),
+        { maxLength: 3 },
+      ),
       source: fc.constantFrom('store', 'local', 'blocked'),
     }) as unknown as fc.Arbitrary<Decision>
     fc.assert(

@@ -8,15 +8,16 @@ export function decisionText(decision: Decision): string {
   const { allowed, rules, source } = decision
   let list = ''
   for (let i = 0; i < rules.length; i += 1) {
-    list += `${i === 0 ? '' : ','}{"rule":${quoted(rules[i].rule)},${figures(rules[i])}}`
+    const { rule, nextAfterMs, delayMs } = rules[i]
+    list += `${i === 0 ? '' : ','}{"rule":${quoted(rule)},${figures(rules[i])},"nextAfterMs":${nextAfterMs},"delayMs":${delayMs}}`
   }
-  return `{"allowed":${allowed},${figures(decision)},"rule":${quoted(decision.rule)},"rules":[${list}],"source":"${source}"}`
+  return `{"allowed":${allowed},${figures(decision)},"delayMs":${decision.delayMs},"rule":${quoted(decision.rule)},"rules":[${list}],"source":"${source}"}`
 }
 
-type Figures = Omit<Decision['rules'][number], 'rule'>
+type Figures = Omit<Decision['rules'][number], 'rule' | 'nextAfterMs' | 'delayMs'>
 
-function figures({ capacity, remaining, retryAfterMs, resetAfterMs, delayMs }: Figures): string {
-  return `"capacity":${whole(capacity)},"remaining":${whole(remaining)},"retryAfterMs":${retryAfterMs},"resetAfterMs":${resetAfterMs},"delayMs":${delayMs}`
+function figures({ capacity, remaining, retryAfterMs, resetAfterMs }: Figures): string {
+  return `"capacity":${whole(capacity)},"remaining":${whole(remaining)},"retryAfterMs":${retryAfterMs},"resetAfterMs":${resetAfterMs}`
 }
 
 /** JSON has no infinity. */

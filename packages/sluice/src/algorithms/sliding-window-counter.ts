@@ -19,7 +19,7 @@ const algorithm = defineAlgorithm({
       return perUs - mulDiv(limit - current - cost, perUs, previous) - elapsedUs
     }
     // …or in the next one, once enough of this one has.
-    return 2 * perUs - elapsedUs - mulDiv(limit - cost, perUs, current)
+    return perUs - elapsedUs + slideUs(current + cost - limit, perUs, current)
   },
 
   spend(cells, at, rule, cost, nowUs) {
@@ -78,6 +78,14 @@ function previousAt(cells: Float64Array, at: number, rule: Rule, startUs: number
 /** ceil(previous · (per − elapsed) / per). */
 function weighed(previous: number, elapsedUs: number, perUs: number): number {
   return previous - mulDiv(previous, elapsedUs, perUs)
+}
+
+/** ceil(units · per / of): how long until `units` of a window of `of` have slid out. */
+function slideUs(units: number, perUs: number, of: number): number {
+  const product = units * perUs + of - 1
+  // Mostly a single unit, which needs no long division.
+  if (product <= Number.MAX_SAFE_INTEGER) return Math.floor(product / of)
+  return perUs - mulDiv(of - units, perUs, of)
 }
 
 function usedAt(cells: Float64Array, at: number, rule: Rule, nowUs: number): number {

@@ -73,6 +73,11 @@ describe('while its store fails, a limiter', () => {
       [false, 'local'],
     ])
     expect(all[0]).toMatchObject({ capacity: 2, remaining: 1 })
+    // Half of the rule's rate says when the next unit comes.
+    const gapMs = 1_800_000
+    for (const { resetAfterMs, remaining, rules } of all) {
+      expect(rules[0].nextAfterMs).toBeCloseTo(resetAfterMs - gapMs * (1 - remaining), 2)
+    }
     expect(await limiter.check('bob')).toMatchObject({ allowed: true, remaining: 1 })
   })
 

@@ -59,6 +59,7 @@ export function uncounted(rules: readonly Rule[], source: Source): Decision {
     remaining: 0,
     retryAfterMs,
     resetAfterMs: retryAfterMs,
+    nextAfterMs: capacity === Number.POSITIVE_INFINITY ? 0 : retryAfterMs,
     delayMs: 0,
   }))
   const capacity = Math.min(...rules.map((rule) => rule.capacity))

@@ -90,12 +90,14 @@ export function readRest(
   lists: Lists,
   nowUs: number,
 ): void {
-  const { remaining, resetUs } = set.figures
+  const { remaining, resetUs, nextUs } = set.figures
   for (let i = 0; i < set.rules.length; i += 1) {
     const rule = set.rules[i]
     const at = base + set.at[i]
     const state = stateOf(rule, cells, at, lists)
-    remaining[i] = rule.algorithm.remaining(state, at, rule, nowUs)
+    const left = rule.algorithm.remaining(state, at, rule, nowUs)
+    remaining[i] = left
+    nextUs[i] = nextOf(rule, state, at, left, nowUs)
     const freshUs = rule.algorithm.freshAtUs(state, at, rule)
     resetUs[i] = freshUs > nowUs ? freshUs - nowUs : 0
   }
@@ -112,4 +114,15 @@ export function growList(
   const grown = rule.algorithm.grow(lists.all[cells[at]], rule, nowUs)
   if (cells[at] === 0) cells[at] = lists.add(grown)
   else lists.all[cells[at]] = grown
+}
+
+/** nextOf is how long until one unit more than the `left` would pass; 0 where a rule is full. */
+export function nextOf(
+  rule: Rule,
+  state: Float64Array,
+  at: number,
+  left: number,
+  nowUs: number,
+): number {
+  return left < rule.capacity ? rule.algorithm.waitUs(state, at, rule, left + 1, nowUs) : 0
 }

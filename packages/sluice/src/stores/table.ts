@@ -5,7 +5,16 @@ import { type Floor, type FloorEntry, isOnlyFor, isRaised } from './floor.ts'
 import { createFloors, type Floors } from './floors.ts'
 import { type Column, createLayout, type LaidRules, type Layout, ruleIn } from './layout.ts'
 import { createLists } from './lists.ts'
-import { growList, readRest, readWaits, refundRow, spendRow, stateOf, waitOf } from './row.ts'
+import {
+  growList,
+  nextOf,
+  readRest,
+  readWaits,
+  refundRow,
+  spendRow,
+  stateOf,
+  waitOf,
+} from './row.ts'
 import type { RowCare, Rows } from './rows.ts'
 import type { Table } from './store.ts'
 import { unlistable, unsupported } from './store-errors.ts'
@@ -278,8 +287,13 @@ export function createTable(
         const rule = set.only
         if (rule !== undefined && spend && !set.delays && figures.blockedUs === 0) {
           const at = base + set.onlyAt
-          figures.waitUs[0] = rule.algorithm.take(cells, at, rule, cost, nowUs)
-          figures.remaining[0] = rule.algorithm.remaining(cells, at, rule, nowUs)
+          const wait = rule.algorithm.take(cells, at, rule, cost, nowUs)
+          const left = rule.algorithm.remaining(cells, at, rule, nowUs)
+          figures.waitUs[0] = wait
+          figures.remaining[0] = left
+          // A refusal of just one unit too many knows it already.
+          figures.nextUs[0] =
+            wait > 0 && cost === left + 1 ? wait : nextOf(rule, cells, at, left, nowUs)
           const freshUs = rule.algorithm.freshAtUs(cells, at, rule)
           figures.resetUs[0] = freshUs > nowUs ? freshUs - nowUs : 0
           return

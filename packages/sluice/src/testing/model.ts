@@ -55,16 +55,20 @@ export function createModel(): Model {
       )
       const allowed = blockedUs === 0 && waits.every((us) => us === 0)
       if (allowed && spend && cost > 0) for (const meter of own) meter.spend(cost, nowUs)
-      const each = own.map(
-        (meter, i): RuleDecision => ({
-          rule: rules[i].name,
-          capacity: rules[i].capacity,
-          remaining: most(rules[i].capacity, (units) => meter.passes(units, nowUs)),
+      const each = own.map((meter, i): RuleDecision => {
+        const { name, capacity } = rules[i]
+        const remaining = most(capacity, (units) => meter.passes(units, nowUs))
+        const isFull = remaining === capacity
+        return {
+          rule: name,
+          capacity,
+          remaining,
           retryAfterMs: waits[i] / 1_000,
           resetAfterMs: first((us) => meter.isFresh(nowUs + us)) / 1_000,
+          nextAfterMs: isFull ? 0 : first((us) => meter.passes(remaining + 1, nowUs + us)) / 1_000,
           delayMs: allowed ? delays[i] / 1_000 : 0,
-        }),
-      )
+        }
+      })
       const longest = each.reduce((a, b) => (b.retryAfterMs > a.retryAfterMs ? b : a))
       const least = each.reduce((a, b) => (b.remaining < a.remaining ? b : a))
       return {

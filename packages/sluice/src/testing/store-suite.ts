@@ -2,6 +2,7 @@ import type { AsyncStore, Store } from '../stores/store.ts'
 import { equal } from './equal.ts'
 import { evictionCases } from './eviction-cases.ts'
 import type { ManualClock } from './manual-clock.ts'
+import { nextCases } from './next-cases.ts'
 import { playTrace } from './play.ts'
 import { seededRandom } from './random.ts'
 import { playStream, randomSteps, ruleMakers, type Tally } from './streams.ts'
@@ -64,6 +65,7 @@ export function storeSuite(make: MakeStore, options: SuiteOptions = {}): SuiteCa
       run: () => streamCase(make, seed, steps, algorithms),
     },
     ...verbCases(make),
+    ...nextCases(make, without),
     ...tableCases(make, without),
     ...(evicts ? evictionCases(make, without, seed) : []),
   ]

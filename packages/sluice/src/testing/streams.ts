@@ -178,7 +178,7 @@ function moveTime(clock: ManualClock, { time, offset }: Step, seen: Decision): b
   const instants = [
     seen.retryAfterMs,
     seen.resetAfterMs,
-    ...seen.rules.map((rule) => rule.resetAfterMs),
+    ...seen.rules.flatMap((rule) => [rule.resetAfterMs, rule.nextAfterMs]),
   ].filter((ms) => ms > 0 && ms * 1_000 < CENTURY_US / 50)
   if (time < 300 && instants.length > 0) {
     const us = Math.round(instants[time % instants.length] * 1_000) + (offset % 3) - 1

@@ -1,3 +1,4 @@
+import { nextOf } from '../row.ts'
 import type { RedisRules } from './rule-set.ts'
 
 /**
@@ -48,7 +49,9 @@ export function decideOn(
   for (let i = 0; i < places.length; i += 1) {
     const rule = stateful[i]
     const freshUs = rule.algorithm.freshAtUs(states[i], 0, rule)
-    figures.remaining[places[i]] = rule.algorithm.remaining(states[i], 0, rule, nowUs)
+    const left = rule.algorithm.remaining(states[i], 0, rule, nowUs)
+    figures.remaining[places[i]] = left
+    figures.nextUs[places[i]] = nextOf(rule, states[i], 0, left, nowUs)
     figures.resetUs[places[i]] = freshUs > nowUs ? freshUs - nowUs : 0
   }
 }
