@@ -79,7 +79,9 @@ describe('examples', () => {
     expect(await statuses(6, url)).toEqual([...times(5, 200), 429])
     const { headers } = await fetch(url)
     expect(headers.get('ratelimit')).toMatch(/^"burst";r=0;t=1, "day";r=95;t=86400$/)
-    expect(headers.get('ratelimit-policy')).toBe('"burst";q=5;w=5, "day";q=100;w=86400')
+    expect(headers.get('ratelimit-policy')).toBe(
+      '"burst";q=60;w=60;sluice-burst=5, "day";q=100;w=86400',
+    )
   })
 
   it('nest: a guard and a decorator', async () => {

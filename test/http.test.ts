@@ -68,11 +68,11 @@ for (const [name, start] of Object.entries(servers)) {
       expect(reset).toBeLessThan(61)
       expect(itemsOf(first.headers.get('ratelimit-policy'))).toEqual([
         ['per "minute"', { q: 2, w: 60 }],
-        ['token-bucket', { q: 50, w: 1_800 }],
+        ['token-bucket', { q: 100, w: 3_600, 'sluice-burst': 50 }],
       ])
       expect(itemsOf(first.headers.get('ratelimit'))).toEqual([
         ['per "minute"', { r: 1, t: 60 }],
-        ['token-bucket', { r: 49, t: 36 }],
+        ['token-bucket', { r: 49, t: 1_764 }],
       ])
       await ask()
       const refused = await ask()
@@ -101,13 +101,24 @@ for (const [name, start] of Object.entries(servers)) {
       expect([...fields].map(([key, [value]]) => [key, value])).toEqual([
         ['limit', 5],
         ['remaining', 4],
-        ['reset', 720],
+        ['reset', 2_880],
       ])
       await running?.close()
       const six = await (await open({ rules: five, headers: ['draft-6'] }))()
       expect(six.headers.get('ratelimit-limit')).toBe('5')
-      expect(six.headers.get('ratelimit-reset')).toBe('720')
+      expect(six.headers.get('ratelimit-reset')).toBe('2880')
       expect(six.headers.get('ratelimit-policy')).toBe('5;w=3600')
+    })
+
+    it('tells by which partition a request is counted', async () => {
+      const ask = await open({ rules: five, partitionHeader: 'x-key' })
+      const { headers } = await ask({ 'x-key': 'alice' })
+      for (const name of ['ratelimit', 'ratelimit-policy']) {
+        const [[, parameters]] = parseList(headers.get(name) ?? '')
+        const bytes = parameters.get('pk') as ArrayBuffer
+        expect(new TextDecoder().decode(bytes)).toBe('alice')
+      }
+      expect((await ask()).headers.get('ratelimit')).not.toContain('pk')
     })
 
     it('admits who waits exactly as long as it was told', async () => {
@@ -152,7 +163,9 @@ for (const [name, start] of Object.entries(servers)) {
       const never = await ask({ 'x-key': 'alice', 'x-cost': '6' })
       expect(never.status).toBe(429)
       expect(never.headers.get('retry-after')).toBeNull()
-      expect(await detailOf(never)).toContain('can never pass')
+      const problem = await problemOf(never)
+      expect(problem.detail).toContain('can never pass: "token-bucket" admits at most 5')
+      expect(problem['violated-policies']).toEqual(['token-bucket'])
     })
 
     it('settles what a request turned out to cost', async () => {
@@ -222,7 +235,6 @@ for (const [name, start] of Object.entries(servers)) {
 }
 
 const problemOf = async (response: Response) => (await response.json()) as Record<string, string>
-const detailOf = async (response: Response) => (await problemOf(response)).detail
 const typeOf = async (response: Response) => (await problemOf(response)).type
 
 /** The items of a list, by an independent parser: names and parameters. */

@@ -21,10 +21,20 @@ import { rateLimit as forNode, type RateLimitOptions } from 'sluice/node'
 /** Options that do not look at the request of a framework. */
 export type CommonOptions = Omit<
   RateLimitOptions<never, never>,
-  'key' | 'tier' | 'cost' | 'finalCost' | 'skip' | 'onLimited' | 'onDecision' | 'onError'
+  | 'key'
+  | 'tier'
+  | 'cost'
+  | 'finalCost'
+  | 'skip'
+  | 'partitionKey'
+  | 'onLimited'
+  | 'onDecision'
+  | 'onError'
 > & {
   /** The header that a request's key, cost and skip are read from. */
   readonly byHeaders?: boolean
+  /** The header that the partition key is read from. */
+  readonly partitionHeader?: string
   /** What each request turns out to cost. */
   readonly finally?: number
   /** Called by the handler. */
@@ -41,7 +51,7 @@ type HeaderOf = (name: string) => string | undefined
 
 /** The options of a framework whose requests have headers that `get` reads. */
 function optionsFor<Request>(
-  { byHeaders, finally: final, ran: _ran, ...options }: CommonOptions,
+  { byHeaders, partitionHeader, finally: final, ran: _ran, ...options }: CommonOptions,
   get: (request: Request) => HeaderOf,
 ): RateLimitOptions<Request, unknown> {
   const read = byHeaders
@@ -51,7 +61,15 @@ function optionsFor<Request>(
         skip: (request: Request) => get(request)('x-skip') !== undefined,
       }
     : {}
-  return { ...options, ...read, ...(final === undefined ? {} : { finalCost: () => final }) }
+  const partition = partitionHeader
+    ? { partitionKey: (request: Request) => get(request)(partitionHeader) }
+    : {}
+  return {
+    ...options,
+    ...read,
+    ...partition,
+    ...(final === undefined ? {} : { finalCost: () => final }),
+  }
 }
 
 function hello({ ran }: CommonOptions): string {

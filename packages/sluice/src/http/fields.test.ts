@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { fixedWindow } from '../algorithms/fixed-window.ts'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
 import { unlimited } from '../algorithms/unlimited.ts'
 import type { Decision } from '../decision.ts'
@@ -6,7 +7,8 @@ import { createLimiter } from '../limiter.ts'
 import type { Rule } from '../rule.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import { type Dialect, exposed, fieldsOf, retryAfterOf } from './fields.ts'
-import { refusalOf } from './refusal.ts'
+import { partitionOf } from './partition.ts'
+import { neverOf, refusalOf } from './refusal.ts'
 
 const slow = tokenBucket({ limit: 10, per: 1_001 })
 const free = unlimited({ name: 'free' })
@@ -33,12 +35,13 @@ describe('times in fields are never too early:', () => {
   })
 
   it.each([
-    [1_000_000, '1001'],
-    [1_000_899.9, '1001'],
-    [1_000_900, '1002'],
-  ])('it is over at the next second of the clock, asked at %d ms', (nowMs, reset) =>
-    expect(told('x', refused, [slow], nowMs)['x-ratelimit-reset']).toBe(reset),
-  )
+    [999_998.9, '1001'],
+    [999_999, '1001'],
+    [999_999.1, '1002'],
+  ])('all is back at the next second of the clock, asked at %d ms', (nowMs, reset) => {
+    expect(refused.resetAfterMs).toBe(1_001)
+    expect(told('x', refused, [slow], nowMs)['x-ratelimit-reset']).toBe(reset)
+  })
 
   it.each([
     [1_000, 1],
@@ -69,7 +72,7 @@ describe('fields', () => {
   it('leave rules out that have no limit, and are none if no rule has', () => {
     const decision = decided([free, slow], 1)
     expect(told('draft-11', decision, [free, slow])).toEqual({
-      ratelimit: '"token-bucket";r=9;t=1',
+      ratelimit: '"token-bucket";r=9;t=2',
       'ratelimit-policy': '"token-bucket";q=10;w=2',
     })
     expect(told('draft-6', decision, [free, slow])['ratelimit-policy']).toBe('10;w=2')
@@ -86,6 +89,29 @@ describe('fields', () => {
       'x-ratelimit-remaining': '0',
       'x-ratelimit-reset': '1060',
     })
+  })
+
+  it('say nothing of policies that are not known, and leave no field empty', () => {
+    const decision = decided([slow], 10)
+    expect(told('draft-11', decision, [])).toEqual({ ratelimit: '"token-bucket";r=0;t=1' })
+    expect(told('draft-6', decision, [])).not.toHaveProperty('ratelimit-policy')
+  })
+
+  it('tell of a partition in every item, as bytes', () => {
+    const day = fixedWindow({ limit: 100, per: '1d', name: 'day' })
+    const rules = [slow, day]
+    const pk = partitionOf('h\u00e9')
+    expect(pk).toBe(';pk=:aMOp:')
+    const fields = Object.fromEntries(
+      fieldsOf(['x', 'draft-11'], decided(rules, 1), rules, 1_000_000, pk),
+    )
+    expect(fields.ratelimit).toBe('"token-bucket";r=9;t=2;pk=:aMOp:, "day";r=99;t=86400;pk=:aMOp:')
+    expect(fields['ratelimit-policy']).toBe(
+      '"token-bucket";q=10;w=2;pk=:aMOp:, "day";q=100;w=86400;pk=:aMOp:',
+    )
+    expect([partitionOf(undefined), partitionOf('')]).toEqual(['', ';pk=::'])
+    expect(() => partitionOf(7 as never)).toThrow(/partitionKey must give a string .* got 7/)
+    expect(() => partitionOf('x'.repeat(1_025))).toThrow(/got one of 1025/)
   })
 
   it('may be read by scripts, besides what they might read before', () => {
@@ -119,12 +145,32 @@ describe('a refusal', () => {
     ])
   })
 
+  it('names the rules that a request could never pass, and no remedy of the operator', () => {
+    const large = tokenBucket({ limit: 100, per: '1s', name: 'large' })
+    const { detail, 'violated-policies': violated } = JSON.parse(neverOf(11, [slow, large]).body)
+    expect(violated).toEqual(['token-bucket'])
+    expect(detail).toBe(
+      'This request costs 11 and can never pass: "token-bucket" admits at most 10.',
+    )
+    expect(JSON.parse(neverOf(11, []).body).detail).toBe(
+      'This request costs 11 and can never pass.',
+    )
+  })
+
+  it('by a block is one by every rule that has a limit', () => {
+    const limiter = createLimiter([free, slow], { clock: manualClock() })
+    limiter.block('alice', '1m')
+    expect(bodyOf(limiter.check('alice'))['violated-policies']).toEqual(['token-bucket'])
+  })
+
   it('is 503 where limits cannot be checked, and 429 where a client is blocked', () => {
     const closed = refusalOf({ ...refused, source: 'closed' })
-    expect([closed.status, JSON.parse(closed.body).type]).toEqual([
-      503,
-      'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
-    ])
+    expect(JSON.parse(closed.body)).toMatchObject({
+      type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
+      title: 'Temporary Reduced Capacity',
+      status: 503,
+      'violated-policies': ['token-bucket'],
+    })
     const blocked = refusalOf({ ...refused, source: 'blocked' })
     expect([blocked.status, JSON.parse(blocked.body).type]).toEqual([
       429,

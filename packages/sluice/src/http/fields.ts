@@ -1,58 +1,78 @@
 import type { Decision, RuleDecision } from '../decision.ts'
 import type { Rule } from '../rule.ts'
+import {
+  type Announced,
+  type Announcements,
+  announcementsOf,
+  type Field,
+  policyField,
+  policyOf,
+  quoted,
+  secondsOf,
+  unitsOf,
+} from './announced.ts'
+
+export type { Field }
 
 /** Dialect is a way to tell clients of their limits: X-RateLimit-* or one of the IETF's drafts. */
 export type Dialect = 'x' | 'draft-6' | 'draft-7' | 'draft-11'
 
-/** Field is a header field of a response: name, in lower case since that is quicker, and value. */
-export type Field = readonly [name: string, value: string]
-
-/** Writes the fields of one dialect about `rule`, the deciding one, or all that have a limit. */
-type Writer = (
-  fields: Field[],
-  rule: RuleDecision,
-  all: readonly RuleDecision[],
-  facts: Facts,
-  nowMs: number,
-) => void
-
-/** Facts are what is the same for every request, written once. */
+/** Facts are what the writers of one response have in common. */
 interface Facts {
-  /** RateLimit-Policy with names, and without. */
-  readonly named: Field
-  readonly anonymous: Field
+  /** The deciding rule, its policy if that is known, and all rules. */
+  readonly rule: RuleDecision
+  readonly policy: Announced | undefined
+  readonly all: readonly RuleDecision[]
+  readonly announced: Announcements
+  /** The parameter `pk`, or ''. */
+  readonly partition: string
+  readonly nowMs: number
 }
 
-const writers: Record<Dialect, Writer> = {
-  x(fields, rule, _all, _facts, nowMs) {
+const writers: Record<Dialect, (fields: Field[], facts: Facts) => void> = {
+  x(fields, { rule, nowMs }) {
     fields.push(
       ['x-ratelimit-limit', String(rule.capacity)],
       ['x-ratelimit-remaining', String(rule.remaining)],
-      ['x-ratelimit-reset', String(Math.ceil((nowMs + waitMs(rule)) / 1_000))],
+      ['x-ratelimit-reset', String(Math.ceil((nowMs + rule.resetAfterMs) / 1_000))],
     )
   },
-  'draft-6'(fields, rule, _all, { anonymous }) {
+  'draft-6'(fields, { rule, policy, announced }) {
+    const seconds = secondsOf(rule, policy)
     fields.push(
-      ['ratelimit-limit', String(rule.capacity)],
-      ['ratelimit-remaining', String(rule.remaining)],
-      ['ratelimit-reset', String(secondsOf(rule))],
-      anonymous,
+      ['ratelimit-limit', String(policy?.quota ?? rule.capacity)],
+      ['ratelimit-remaining', String(unitsOf(rule, policy, seconds))],
+      ['ratelimit-reset', String(seconds)],
     )
+    push(fields, announced.anonymous)
   },
-  'draft-7'(fields, rule, _all, { anonymous }) {
-    const { capacity, remaining } = rule
-    const value = `limit=${capacity}, remaining=${remaining}, reset=${secondsOf(rule)}`
-    fields.push(['ratelimit', value], anonymous)
+  'draft-7'(fields, { rule, policy, announced }) {
+    const seconds = secondsOf(rule, policy)
+    const limit = policy?.quota ?? rule.capacity
+    const left = unitsOf(rule, policy, seconds)
+    fields.push(['ratelimit', `limit=${limit}, remaining=${left}, reset=${seconds}`])
+    push(fields, announced.anonymous)
   },
-  'draft-11'(fields, _rule, all, { named }) {
+  'draft-11'(fields, { all, announced, partition }) {
     let value = ''
+    let place = 0
     for (const each of all) {
       if (each.capacity === Number.POSITIVE_INFINITY) continue
-      if (value !== '') value += ', '
-      value += `${quoted(each.rule)};r=${each.remaining};t=${secondsOf(each)}`
+      const policy = policyOf(announced, each.rule, place)
+      const seconds = secondsOf(each, policy)
+      if (place > 0) value += ', '
+      value += policy === undefined ? `${quoted(each.rule)};r=` : policy.head
+      value += `${unitsOf(each, policy, seconds)};t=${seconds}${partition}`
+      place += 1
     }
-    fields.push(['ratelimit', value], named)
+    fields.push(['ratelimit', value])
+    const { items, named } = announced
+    push(fields, partition === '' ? named : policyField(items.map((item) => item + partition)))
   },
+}
+
+function push(fields: Field[], field: Field | undefined): void {
+  if (field !== undefined) fields.push(field)
 }
 
 /** dialects are all there are. */
@@ -62,22 +82,25 @@ const NONE: readonly Field[] = []
 
 /**
  * fieldsOf tells a client of its limits, on success as on refusal. Nothing is told where nobody
- * counted (a store that is away), or where there is no limit.
+ * counted (a store that is away), or where there is no limit. `partition` is by `partitionOf`.
  */
 export function fieldsOf(
   wanted: readonly Dialect[],
   decision: Decision,
   rules: readonly Rule[],
   nowMs: number,
+  partition = '',
 ): readonly Field[] {
   const { source } = decision
   if (wanted.length === 0 || source === 'open' || source === 'closed') return NONE
   const all = source === 'blocked' ? blockedOf(decision) : decision.rules
   const rule = ruleOf(all, decision.rule)
   if (!rule || rule.capacity === Number.POSITIVE_INFINITY) return NONE
-  const facts = factsOf(rules)
+  const announced = announcementsOf(rules)
+  const policy = policyOf(announced, rule.rule, 0)
+  const facts: Facts = { rule, policy, all, announced, partition, nowMs }
   const fields: Field[] = []
-  for (const dialect of wanted) writers[dialect](fields, rule, all, facts, nowMs)
+  for (const dialect of wanted) writers[dialect](fields, facts)
   return fields
 }
 
@@ -86,9 +109,25 @@ function ruleOf(all: readonly RuleDecision[], name: string): RuleDecision | unde
   return undefined
 }
 
-/** Whatever the rules would say, nothing passes. */
+/** Whatever the rules would say, nothing passes before the block ends. */
 function blockedOf({ rules, retryAfterMs }: Decision): readonly RuleDecision[] {
-  return rules.map((each) => ({ ...each, remaining: 0, retryAfterMs }))
+  return rules.map((each) => ({
+    ...each,
+    remaining: 0,
+    retryAfterMs,
+    resetAfterMs: Math.max(each.resetAfterMs, retryAfterMs),
+  }))
+}
+
+/**
+ * violatedOf are the names of the rules that a refused request is refused by: each that would refuse
+ * it alone. A block holds for every rule that has a limit.
+ */
+export function violatedOf({ rules, source }: Decision): string[] {
+  return rules
+    .filter(({ capacity }) => capacity !== Number.POSITIVE_INFINITY)
+    .filter(({ retryAfterMs }) => retryAfterMs > 0 || source === 'blocked')
+    .map(({ rule }) => rule)
 }
 
 /**
@@ -97,48 +136,6 @@ function blockedOf({ rules, retryAfterMs }: Decision): readonly RuleDecision[] {
  */
 export function retryAfterOf({ retryAfterMs }: Decision): string {
   return String(Math.max(1, Math.ceil(retryAfterMs / 1_000)))
-}
-
-/** How long until the request passes, if the rule refuses it, else until all is as it was. */
-function waitMs({ retryAfterMs, resetAfterMs }: RuleDecision): number {
-  return retryAfterMs > 0 ? retryAfterMs : resetAfterMs
-}
-
-function secondsOf(rule: RuleDecision): number {
-  return Math.ceil(waitMs(rule) / 1_000)
-}
-
-const known = new WeakMap<readonly Rule[], Facts>()
-
-function factsOf(rules: readonly Rule[]): Facts {
-  let facts = known.get(rules)
-  if (!facts) {
-    const limited = rules.filter(({ capacity }) => capacity !== Number.POSITIVE_INFINITY)
-    const parts = limited.map(({ name, capacity, fullUs, fullRest }) => {
-      const seconds = Math.ceil((fullUs + Math.sign(fullRest)) / 1_000_000)
-      return { name: quoted(name), rest: `${capacity};w=${seconds}` }
-    })
-    facts = {
-      named: ['ratelimit-policy', parts.map(({ name, rest }) => `${name};q=${rest}`).join(', ')],
-      anonymous: ['ratelimit-policy', parts.map(({ rest }) => rest).join(', ')],
-    }
-    known.set(rules, facts)
-  }
-  return facts
-}
-
-const MOST_NAMES = 1_000
-const names = new Map<string, string>()
-
-/** A string of RFC 9651; names of rules are printable ASCII. */
-function quoted(name: string): string {
-  let text = names.get(name)
-  if (text === undefined) {
-    text = `"${name.replace(/["\\]/g, '\\$&')}"`
-    if (names.size >= MOST_NAMES) names.clear()
-    names.set(name, text)
-  }
-  return text
 }
 
 /**

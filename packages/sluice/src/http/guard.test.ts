@@ -2,6 +2,7 @@ import { createContext, runInContext } from 'node:vm'
 import { describe, expect, it, vi } from 'vitest'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
 import { createLimiter } from '../limiter.ts'
+import { createPolicy } from '../policy.ts'
 import { createGuard } from './guard.ts'
 import type { RateLimitOptions } from './http-options.ts'
 
@@ -122,6 +123,23 @@ describe('the guard', () => {
         ['Retry-After', '7'],
       ],
     })
+  })
+
+  it('names the rules that can never admit a cost, of those that hold for the tier', async () => {
+    const small = tokenBucket({ limit: 5, per: '1h', name: 'small' })
+    const tiers = { free: [ten, small], pro: [tokenBucket({ limit: 99, per: '1h' })] }
+    const policy = createPolicy({ tiers, defaultTier: 'pro' })
+    const guard = createGuard<object, object>({ policy, tier: () => 'free', cost: 6 })
+    const { refusal } = await guard.enter({}, incoming)
+    expect(JSON.parse(refusal?.body ?? '')).toMatchObject({
+      'violated-policies': ['small'],
+      detail: 'This request costs 6 and can never pass: "small" admits at most 5.',
+    })
+  })
+
+  it('says what a partition key must be', async () => {
+    const guard = createGuard<object, object>({ rules: ten, partitionKey: () => 7 as never })
+    expect(() => guard.enter({}, incoming)).toThrow(/partitionKey must give a string .* got 7/)
   })
 
   it('in shadow refuses not even what can never pass, and settles what was spent', async () => {

@@ -10,6 +10,7 @@ import { type Address, addressText } from './address.ts'
 import { type AddressSource, clientAddress, type Found } from './client-address.ts'
 import { type Field, fieldsOf } from './fields.ts'
 import { checkHttp, type Limited, type RateLimitOptions } from './http-options.ts'
+import { partitionOf } from './partition.ts'
 import { forbidden, neverOf, type Refusal, refusalOf } from './refusal.ts'
 
 /** Incoming is what the guard looks at of a request, whatever the framework. */
@@ -59,7 +60,7 @@ export function createGuard<Request, Response>(
     options as RateLimitOptions<never, never>,
   )
   const { key: keyOf, tier: tierOf, cost = 1, finalCost, skip, shadow = false } = options
-  const { countPreflights = false } = options
+  const { countPreflights = false, partitionKey } = options
   const { onLimited, onDecision, onError = logError } = options
   const rulesFor = rulesOf(limiter)
   const keys = new Map<string, string>()
@@ -104,21 +105,27 @@ export function createGuard<Request, Response>(
     try {
       decided = limiter.check(key, cost, call)
     } catch (error) {
-      return never(request, key, cost, error)
+      return never(request, key, call, cost, error)
     }
     if (!isLater(decided)) return conclude(request, key, call, cost, decided)
     return decided.then(
       (decision) => conclude(request, key, call, cost, decision),
-      (error) => never(request, key, cost, error),
+      (error) => never(request, key, call, cost, error),
     )
   }
 
   /** A cost that no waiting could help is refused; other mistakes are the framework's to report. */
-  function never(request: Request, key: string, cost: number, error: unknown): Entrance {
+  function never(
+    request: Request,
+    key: string,
+    call: CallOptions | undefined,
+    cost: number,
+    error: unknown,
+  ): Entrance {
     if (!(error instanceof SluiceError && error.code === 'SLUICE_COST_EXCEEDS_CAPACITY'))
       throw error
     if (shadow) return PASSED
-    return refuse(request, key, undefined, neverOf(cost, error.message), [])
+    return refuse(request, key, undefined, neverOf(cost, rulesFor(key, call)), [])
   }
 
   function conclude(
@@ -133,7 +140,8 @@ export function createGuard<Request, Response>(
     if (onDecision) watch(onDecision({ request, key, cost, decision, shadowed }), request)
     const spent = allowed && finalCost ? { key, cost, call } : undefined
     if (shadow) return { ...PASSED, spent }
-    const fields = fieldsOf(headers, decision, rulesFor(key, call), Date.now())
+    const partition = partitionKey ? partitionOf(partitionKey(request)) : ''
+    const fields = fieldsOf(headers, decision, rulesFor(key, call), Date.now(), partition)
     if (!allowed) return refuse(request, key, decision, refusalOf(decision), fields)
     const entrance = { fields, refusal: undefined, spent }
     return delayMs > 0 ? systemClock.sleep(delayMs).then(() => entrance) : entrance

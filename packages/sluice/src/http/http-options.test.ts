@@ -14,6 +14,7 @@ it.each<[unknown, string]>([
     'trustProxy must be the number of proxies in front of this server, such as 1, or a list of their addresses and blocks, got true.',
   ],
   [{ rules: rule, trustProxy: 1.5 }, 'trustProxy must be a whole number from 0 to 64, got 1.5'],
+  [{ rules: rule, partitionKey: 'x-user' }, 'partitionKey must be a function, got "x-user"'],
   [{ rules: rule, trustProxy: ['here'] }, 'trustProxy: "here" is no address'],
 ])('%# is told what to write', (options, says) => {
   expect(() => checkHttp(options as never)).toThrow(says)

@@ -64,6 +64,11 @@ export interface RateLimitOptions<Request, Response = unknown> {
   readonly countPreflights?: boolean
   /** How clients are told of their limits. Default `['x', 'draft-11']`. */
   readonly headers?: readonly Dialect[]
+  /**
+   * What the request is counted by, to be told to the client in the fields of `'draft-11'` (`pk`):
+   * only what the request itself says, and no secret. At most 1,024 UTF-16 units. Default: none.
+   */
+  readonly partitionKey?: (request: Request) => string | undefined
   /** Decides and reports, and refuses nobody. */
   readonly shadow?: boolean
   /** May change how a request is refused. */
@@ -96,6 +101,7 @@ const NAMES: readonly string[] = [
   'ipv6Bits',
   'countPreflights',
   'headers',
+  'partitionKey',
   'shadow',
   'onLimited',
   'onDecision',
@@ -121,6 +127,7 @@ export function checkHttp(options: RateLimitOptions<never, never>): Checked {
     'tier',
     'finalCost',
     'skip',
+    'partitionKey',
     'onLimited',
     'onDecision',
     'onError',

@@ -1,5 +1,7 @@
 import type { Decision } from '../decision.ts'
-import { type Field, retryAfterOf } from './fields.ts'
+import type { Rule } from '../rule.ts'
+import { quoted } from './announced.ts'
+import { type Field, retryAfterOf, violatedOf } from './fields.ts'
 
 /** Refusal is the response to a request that may not go ahead. */
 export interface Refusal {
@@ -20,11 +22,9 @@ const plain: readonly Field[] = [
 /** refusalOf is the response to a refused decision. */
 export function refusalOf(decision: Decision): Refusal {
   const retryAfter = retryAfterOf(decision)
-  const violated = decision.rules
-    .filter(({ retryAfterMs }) => retryAfterMs > 0)
-    .map(({ rule }) => rule)
+  const violated = violatedOf(decision)
   if (decision.source === 'closed') {
-    return problem(503, 'temporary-reduced-capacity', 'Temporarily Reduced Capacity', {
+    return problem(503, 'temporary-reduced-capacity', 'Temporary Reduced Capacity', {
       detail: 'Limits cannot be checked at the moment.',
       'violated-policies': violated,
       retryAfter,
@@ -44,11 +44,16 @@ export function refusalOf(decision: Decision): Refusal {
   })
 }
 
-/** neverOf is the response to a request that costs more than could ever be admitted. */
-export function neverOf(cost: number, detail: string): Refusal {
+/**
+ * neverOf is the response to a request that costs more than some of these rules could ever admit.
+ * No policy is known of a limiter that is not ours.
+ */
+export function neverOf(cost: number, rules: readonly Rule[]): Refusal {
+  const violated = rules.filter(({ capacity }) => capacity < cost)
+  const most = violated.map(({ name, capacity }) => `${quoted(name)} admits at most ${capacity}`)
   return problem(429, 'quota-exceeded', 'Quota Exceeded', {
-    detail: `This request costs ${cost} and can never pass: ${detail}`,
-    'violated-policies': [],
+    detail: `This request costs ${cost} and can never pass${most.length > 0 ? ': ' : ''}${most.join(', ')}.`,
+    'violated-policies': violated.map(({ name }) => name),
   })
 }
 

@@ -1,0 +1,125 @@
+import type { RuleDecision } from '../decision.ts'
+import { mulDiv } from '../exact.ts'
+import type { Rule } from '../rule.ts'
+
+/** Field is a header field of a response: name, in lower case since that is quicker, and value. */
+export type Field = readonly [name: string, value: string]
+
+/** Announced is the policy that clients are told of a rule: `quota` units in `windowS` seconds. */
+export interface Announced {
+  readonly rule: string
+  /** How an item of RateLimit begins: the name, and `;r=`. */
+  readonly head: string
+  readonly quota: number
+  /** Whole seconds, above 0. */
+  readonly windowS: number
+}
+
+/** Announcements are what is the same for every request that is held to the same rules. */
+export interface Announcements {
+  /** One for each rule that has a limit, in their order. */
+  readonly all: readonly Announced[]
+  /** The items of RateLimit-Policy, with the names of rules. */
+  readonly items: readonly string[]
+  /** RateLimit-Policy with names and without; undefined if no rule has a limit, or none is known. */
+  readonly named: Field | undefined
+  readonly anonymous: Field | undefined
+}
+
+const known = new WeakMap<readonly Rule[], Announcements>()
+
+/** announcementsOf builds what is said of rules, once for each list. */
+export function announcementsOf(rules: readonly Rule[]): Announcements {
+  let announcements = known.get(rules)
+  if (!announcements) {
+    announcements = announce(rules)
+    known.set(rules, announcements)
+  }
+  return announcements
+}
+
+function announce(rules: readonly Rule[]): Announcements {
+  const limited = rules.filter(({ capacity }) => capacity !== Number.POSITIVE_INFINITY)
+  const all = limited.map((rule) => announcedOf(rule))
+  const parts = all.map(({ quota, windowS }, i) => {
+    const { limit, capacity } = limited[i]
+    return `${quota};w=${windowS}${capacity < limit ? `;sluice-burst=${capacity}` : ''}`
+  })
+  const items = parts.map((part, i) => `${quoted(all[i].rule)};q=${part}`)
+  return { all, items, named: policyField(items), anonymous: policyField(parts) }
+}
+
+/** policyField is RateLimit-Policy with these items; an empty field would be malformed. */
+export function policyField(items: readonly string[]): Field | undefined {
+  return items.length > 0 ? ['ratelimit-policy', items.join(', ')] : undefined
+}
+
+/**
+ * A rule that never has its whole limit at once is announced by its rate, so that a client can pace
+ * itself; any other by its capacity, and the time in which that comes back.
+ */
+function announcedOf({ name, limit, perUs, capacity, fullUs, fullRest }: Rule): Announced {
+  const head = `${quoted(name)};r=`
+  if (capacity < limit) {
+    const windowS = Math.ceil(perUs / 1_000_000)
+    return { rule: name, head, quota: mulDiv(limit, windowS * 1_000_000, perUs), windowS }
+  }
+  const windowS = Math.ceil((fullUs + Math.sign(fullRest)) / 1_000_000)
+  return { rule: name, head, quota: capacity, windowS }
+}
+
+/**
+ * secondsOf is the effective window of a rule that has `remaining` left: the whole seconds within
+ * which a client can use no more. It is never longer than the window of the policy, unless the rule
+ * refuses, and what is left never suggests a higher rate than the policy does.
+ */
+export function secondsOf(each: RuleDecision, policy: Announced | undefined): number {
+  if (each.retryAfterMs > 0) return Math.ceil(each.retryAfterMs / 1_000)
+  const next = Math.ceil(each.nextAfterMs / 1_000)
+  if (policy === undefined) return next
+  const { quota, windowS } = policy
+  // ceil(remaining · window / quota), exact.
+  const paced = windowS - mulDiv(quota - unitsLeft(each, quota), windowS, quota)
+  return next > paced ? Math.min(next, windowS) : paced
+}
+
+/**
+ * unitsOf is what a client is told to have left for so many seconds. A refusal names a short time,
+ * and with all that is left would suggest a higher rate than the policy does.
+ */
+export function unitsOf(
+  each: RuleDecision,
+  policy: Announced | undefined,
+  seconds: number,
+): number {
+  if (policy === undefined) return each.remaining
+  const { quota, windowS } = policy
+  const left = unitsLeft(each, quota)
+  if (each.retryAfterMs === 0 || seconds >= windowS) return left
+  return Math.min(left, mulDiv(seconds, quota, windowS))
+}
+
+function unitsLeft({ remaining }: RuleDecision, quota: number): number {
+  return remaining < quota ? remaining : quota
+}
+
+/** policyOf finds the policy of a rule; `i` is where it probably is. */
+export function policyOf({ all }: Announcements, rule: string, i: number): Announced | undefined {
+  if (i < all.length && all[i].rule === rule) return all[i]
+  for (let j = 0; j < all.length; j += 1) if (all[j].rule === rule) return all[j]
+  return undefined
+}
+
+const MOST_NAMES = 1_000
+const names = new Map<string, string>()
+
+/** quoted is a name as a string of RFC 9651; names of rules are printable ASCII. */
+export function quoted(name: string): string {
+  let text = names.get(name)
+  if (text === undefined) {
+    text = `"${name.replace(/["\\]/g, '\\$&')}"`
+    if (names.size >= MOST_NAMES) names.clear()
+    names.set(name, text)
+  }
+  return text
+}
