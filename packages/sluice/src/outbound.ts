@@ -1,5 +1,6 @@
 import { SluiceError, shown } from './errors.ts'
 import { checkFunction, checkOptions } from './options.ts'
+import { type BareItem, parseDictionary, parseList } from './outbound/structured-fields.ts'
 import type { AsyncLimiter, Limiter, WaitOptions } from './verbs.ts'
 
 type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
@@ -78,44 +79,82 @@ function tooLong(key: string, retryAfterMs: number): SluiceError {
   )
 }
 
-/** pauseOf is how long a server wants to be left alone, in milliseconds; 0 if it does not say so. */
+/**
+ * pauseOf is how long a server wants to be left alone, in milliseconds; 0 if it does not say so. Of a
+ * response from a cache (`Age`), durations began when it was made.
+ */
 export function pauseOf({ status, headers }: Response, nowMs: number): number {
+  const ageMs = ageOf(headers)
   const isRefusal = status === 429 || status === 503
   const asked = isRefusal
-    ? retryAfterMs(headers.get('retry-after')?.trim() ?? '', nowMs)
+    ? retryAfterMs(headers.get('retry-after')?.trim() ?? '', nowMs, ageMs)
     : undefined
-  return asked ?? (status === 503 ? 0 : usedUpMs(headers, nowMs))
+  return asked ?? (status === 503 ? 0 : usedUpMs(headers, nowMs, ageMs))
+}
+
+/** How long ago a response was made, as caches tell: of several values the first counts. */
+function ageOf(headers: Headers): number {
+  return 1_000 * Number(/^\s*(\d{1,10})\s*(?:,|$)/.exec(headers.get('age') ?? '')?.[1] ?? 0)
 }
 
 /** What Retry-After says; undefined if it cannot be read. Of several values the largest counts. */
-function retryAfterMs(text: string, nowMs: number): number | undefined {
-  if (/^\d+(\s*,\s*\d+)*$/.test(text)) return Math.max(...text.split(',').map(Number)) * 1_000
+function retryAfterMs(text: string, nowMs: number, ageMs: number): number | undefined {
+  if (/^\d+(\s*,\s*\d+)*$/.test(text)) {
+    return Math.max(0, Math.max(...text.split(',').map(Number)) * 1_000 - ageMs)
+  }
   if (!/^(mon|tue|wed|thu|fri|sat|sun)[a-z]*,? /i.test(text)) return undefined
   const atMs = Date.parse(text)
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs)
 }
 
-/** Longer fields are not read. */
-const LONGEST_FIELD = 2_048
-
 /** Where a field says that nothing is left: how long until that changes. */
-function usedUpMs(headers: Headers, nowMs: number): number {
-  // What is between quotation marks is a name, whatever it looks like.
-  const given = headers.get('ratelimit') ?? ''
-  const field = given.slice(0, LONGEST_FIELD).replace(/"(?:[^"\\]|\\.)*"/g, '""')
+function usedUpMs(headers: Headers, nowMs: number, ageMs: number): number {
+  const field = headers.get('ratelimit') ?? ''
+  const seconds = listedSeconds(field) ?? namedSeconds(field)
+  if (seconds !== undefined) return Math.max(0, seconds * 1_000 - ageMs)
+  for (const name of ['ratelimit', 'x-ratelimit']) {
+    if (headers.get(`${name}-remaining`)?.trim() !== '0') continue
+    const reset = Number(headers.get(`${name}-reset`))
+    if (!Number.isFinite(reset) || reset <= 0) continue
+    // Some give the moment, in seconds or milliseconds, some the seconds that are left.
+    if (reset > 100_000_000_000) return Math.max(0, reset - nowMs)
+    return Math.max(0, reset > 1_000_000_000 ? reset * 1_000 - nowMs : reset * 1_000 - ageMs)
+  }
+  return 0
+}
+
+/**
+ * Of a list of policies, as since draft-8: the longest time of those with nothing left. Undefined if
+ * it is none, if one of its items is not as the draft has it, or if it tells no time.
+ */
+function listedSeconds(field: string): number | undefined {
+  const items = parseList(field)
+  if (!items || items.length === 0) return undefined
   let seconds = 0
-  for (const item of field.split(/,(?=\s*(?:"|$))/)) {
-    const left = /;\s*r=0(?!\d)/.test(item) && /;\s*t=(\d{1,9})/.exec(item)?.[1]
-    if (left) seconds = Math.max(seconds, Number(left))
+  let isTold = true
+  for (const { kind, parameters } of items) {
+    const left = countOf(parameters.get('r'))
+    const window = parameters.get('t')
+    const windowS = countOf(window)
+    const isKnown = kind === 'string' && left !== undefined
+    if (!isKnown || (window !== undefined && windowS === undefined)) return undefined
+    if (left > 0) continue
+    if (windowS === undefined) isTold = false
+    else seconds = Math.max(seconds, windowS)
   }
-  if (/(^|,\s*)remaining=0(?!\d)/.test(field)) {
-    seconds = Number(/(?:^|,\s*)reset=(\d{1,9})/.exec(field)?.[1] ?? 0)
-  }
-  if (seconds > 0) return seconds * 1_000
-  if (headers.get('x-ratelimit-remaining')?.trim() !== '0') return 0
-  const reset = Number(headers.get('x-ratelimit-reset'))
-  if (!Number.isFinite(reset) || reset <= 0) return 0
-  // Some give the moment, in seconds or milliseconds, some the seconds that are left.
-  if (reset > 100_000_000_000) return Math.max(0, reset - nowMs)
-  return reset > 1_000_000_000 ? Math.max(0, reset * 1_000 - nowMs) : reset * 1_000
+  return seconds > 0 || isTold ? seconds : undefined
+}
+
+/** The same of a dictionary, as in draft-7. */
+function namedSeconds(field: string): number | undefined {
+  const members = parseDictionary(field)
+  const left = countOf(members?.get('remaining'))
+  const seconds = countOf(members?.get('reset'))
+  if (left === undefined || seconds === undefined) return undefined
+  return left === 0 ? seconds : 0
+}
+
+/** A number of units or seconds. */
+function countOf(item: BareItem | undefined): number | undefined {
+  return item?.kind === 'integer' && Number(item.value) >= 0 ? Number(item.value) : undefined
 }
