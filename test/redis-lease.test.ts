@@ -11,6 +11,7 @@ import {
   tokenBucket,
   unlimited,
 } from 'sluice'
+import { rateLimit } from 'sluice/fetch'
 import { type RedisStoreOptions, redisStore } from 'sluice/redis'
 import { describe, expect, it } from 'vitest'
 import { useRedis } from './redis/fixture.ts'
@@ -72,6 +73,31 @@ describe('the deny cache', () => {
     expect(trips()).toBe(before)
     expect(await limiter.check('alice', 2)).toMatchObject({ allowed: true, source: 'store' })
     expect((await limiter.check('bob', 5)).source).toBe('store')
+  })
+
+  it('names the rules that refuse, as a trip would, and no earlier time than they ask for', async () => {
+    const roomy = fixedWindow({ limit: 1_000, per: '1h', name: 'roomy' })
+    const { limiter, trips } = nodeOf([roomy, ten], { denyCache: true })
+    const sources: string[] = []
+    const limited = rateLimit({
+      limiter,
+      key: () => 'alice',
+      cost: 6,
+      onDecision: ({ decision }) => void sources.push(decision.source),
+    })(() => new Response('hello'))
+    const ask = () => limited(new Request('https://a.example'))
+    expect((await ask()).status).toBe(200)
+    const [first, before, again] = [await ask(), trips(), await ask()]
+    expect([sources, trips()]).toEqual([['store', 'store', 'cache'], before])
+    for (const refused of [first, again]) {
+      expect(await refused.json()).toMatchObject({ 'violated-policies': ['token-bucket'] })
+      // A slow machine may need a second of the two between the answers.
+      expect(refused.headers.get('ratelimit')).toMatch(
+        /^"roomy";r=994;t=3[56]\d\d, "token-bucket";r=([12]);t=\1$/,
+      )
+      const t = refused.headers.get('ratelimit')?.at(-1)
+      expect(refused.headers.get('retry-after')).toBe(t)
+    }
   })
 
   it('lets a caller in at the instant it was told to come back', async () => {
