@@ -4,13 +4,13 @@ import type { RouteSettings, Settings } from '../../packages/server/src/settings
 import { type Nginx, startNginx } from './nginx.ts'
 import { closeAll, serveUpstream, settingsOf, start } from './service.ts'
 
-/**
- * shown is the configuration in the document, and failOpen what it adds to let requests pass while
- * the service does not answer.
- */
-export const [shown, failOpen] = [
+/** What the document shows. */
+const [shown, addition] = [
   ...readFileSync('docs/forward-auth.md', 'utf8').matchAll(/^```nginx\n(.*?)^```$/gms),
 ].map(([, text]) => text)
+
+/** failOpen is what the document adds to let requests pass while the service does not answer. */
+export const failOpen = addition
 
 const stops: (() => Promise<void>)[] = []
 
