@@ -187,6 +187,16 @@ for (const [name, start] of Object.entries(servers)) {
       }
     })
 
+    it('refuses who is blocked, in shadow too', async () => {
+      const limiter = createLimiter(five)
+      const ask = await open({ limiter, byHeaders: true, shadow: true })
+      limiter.block('alice', '30s')
+      const { status, headers } = await ask({ 'x-key': 'alice' })
+      const fields = ['retry-after', 'ratelimit'].map((name) => headers.get(name))
+      expect([status, ...fields]).toEqual([429, '30', null])
+      expect((await ask({ 'x-key': 'bob' })).status).toBe(200)
+    })
+
     it('holds a request for its slot in a leaky bucket', async () => {
       const ask = await open({ rules: leakyBucket({ limit: 10, per: '1s', queue: 5 }) })
       const startMs = performance.now()

@@ -152,6 +152,34 @@ describe('the guard', () => {
     await vi.waitFor(() => expect(limiter.peek('alice').remaining).toBe(6))
   })
 
+  it.each([1, 11])('refuses a blocked key in shadow, too, at a cost of %d', async (cost) => {
+    const limiter = createLimiter(ten)
+    const onDecision = vi.fn()
+    const options = { limiter, key: () => 'alice', cost, shadow: true, onDecision }
+    const guard = createGuard<object, object>(options)
+    expect((await guard.enter({}, incoming)).refusal).toBeUndefined()
+    limiter.block('alice', '30s')
+    const { refusal, fields } = await guard.enter({}, incoming)
+    expect(refusal).toMatchObject({ status: 429, body: expect.stringContaining('Blocked.') })
+    expect(refusal?.fields).toContainEqual(['retry-after', '30'])
+    // Of rules that are not in force the response says nothing.
+    expect(fields).toEqual([])
+    expect(onDecision.mock.lastCall?.[0]).toMatchObject({
+      shadowed: false,
+      decision: { allowed: false, source: 'blocked' },
+    })
+    limiter.unblock('alice')
+    expect((await guard.enter({}, incoming)).refusal).toBeUndefined()
+  })
+
+  it('tells a client that a cost can never pass, and not how to configure a server', async () => {
+    const guard = createGuard<object, object>({ rules: ten, cost: 11 })
+    const { detail } = JSON.parse((await guard.enter({}, incoming)).refusal?.body ?? '')
+    expect(detail).toBe(
+      'This request costs 11 and can never pass: that is more than the limit. Waiting does not help.',
+    )
+  })
+
   it.each([-5, 1.5, Number.NaN, null, '3', {}])('reports a final cost of %s', async (final) => {
     const onError = vi.fn()
     const limiter = createLimiter(ten)

@@ -121,11 +121,14 @@ export function createGuard<Request, Response>(
     call: CallOptions | undefined,
     cost: number,
     error: unknown,
-  ): Entrance {
+  ): Entrance | Promise<Entrance> {
     if (!(error instanceof SluiceError && error.code === 'SLUICE_COST_EXCEEDS_CAPACITY'))
       throw error
-    if (shadow) return PASSED
-    return refuse(request, key, undefined, neverOf(cost, rulesFor(key, call)), [])
+    if (!shadow) return refuse(request, key, undefined, neverOf(cost, rulesFor(key, call)), [])
+    // The limiter throws before it looks for a block.
+    return after(limiter.peek(key, 0, call), (decision) =>
+      decision.source === 'blocked' ? conclude(request, key, call, cost, decision) : PASSED,
+    )
   }
 
   function conclude(
@@ -136,15 +139,26 @@ export function createGuard<Request, Response>(
     decision: Decision,
   ): Entrance | Promise<Entrance> {
     const { allowed, delayMs } = decision
-    const shadowed = shadow && !allowed
+    // Shadow mode is about rules; a block refuses all the same.
+    const isShadow = shadow && decision.source !== 'blocked'
+    const shadowed = isShadow && !allowed
     if (onDecision) watch(onDecision({ request, key, cost, decision, shadowed }), request)
     const spent = allowed && finalCost ? { key, cost, call } : undefined
-    if (shadow) return { ...PASSED, spent }
-    const partition = partitionKey ? partitionOf(partitionKey(request)) : ''
-    const fields = fieldsOf(headers, decision, rulesFor(key, call), Date.now(), partition)
+    if (isShadow) return { ...PASSED, spent }
+    const fields = shadow ? [] : fieldsFor(request, key, call, decision)
     if (!allowed) return refuse(request, key, decision, refusalOf(decision), fields)
     const entrance = { fields, refusal: undefined, spent }
     return delayMs > 0 ? systemClock.sleep(delayMs).then(() => entrance) : entrance
+  }
+
+  function fieldsFor(
+    request: Request,
+    key: string,
+    call: CallOptions | undefined,
+    decision: Decision,
+  ): readonly Field[] {
+    const partition = partitionKey ? partitionOf(partitionKey(request)) : ''
+    return fieldsOf(headers, decision, rulesFor(key, call), Date.now(), partition)
   }
 
   function refuse(

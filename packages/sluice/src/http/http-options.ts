@@ -69,7 +69,7 @@ export interface RateLimitOptions<Request, Response = unknown> {
    * only what the request itself says, and no secret. At most 1,024 UTF-16 units. Default: none.
    */
   readonly partitionKey?: (request: Request) => string | undefined
-  /** Decides and reports, and refuses nobody. */
+  /** Decides and reports, and refuses no request because of a rule. A block refuses all the same. */
   readonly shadow?: boolean
   /** May change how a request is refused. */
   readonly onLimited?: (limited: Limited<Request>) => Partial<RefusalChange> | undefined
