@@ -358,6 +358,27 @@ describe('the API', () => {
     expect(await both('alice')).toEqual([200, 200])
   })
 
+  it('refuses a blocked key on routes in shadow, too, and notes it as refused', async () => {
+    const { apiUrl, gatewayUrl } = await start(
+      settingsOf({}, [{ name: 'trial', rules: [parseRule('1/10s')], shadow: true }]),
+    )
+    const auth = `${apiUrl}/v1/auth`
+    const asked = as('alice', { headers: { 'x-forwarded-uri': '/' } })
+    expect(await statuses(2, gatewayUrl, as('alice'))).toEqual([200, 200])
+    expect(await statuses(1, auth, asked)).toEqual([200])
+    await fetch(`${apiUrl}/v1/keys/x-user%3Aalice/block`, json({ duration: '1m' }))
+    const refused = await fetch(gatewayUrl, as('alice'))
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
+    expect(refused.headers.get('ratelimit')).toBeNull()
+    expect(await statuses(1, auth, asked)).toEqual([429])
+    expect(await statuses(1, `${auth}?refuse=403`, asked)).toEqual([403])
+    const top = await (await fetch(`${apiUrl}/v1/top`)).json()
+    expect(top).toMatchObject({ keys: [{ key: 'x-user:alice', refused: 3, shadowed: 2 }] })
+    const metrics = await (await fetch(`${apiUrl}/metrics`)).text()
+    expect(metrics).toMatch(/outcome="refused",source="blocked"\} 3\n/)
+    expect(metrics).toMatch(/outcome="shadowed",source="store"\} 2\n/)
+  })
+
   it('says of a key that is refused that it is, and for how long', async () => {
     const { apiUrl, gatewayUrl } = await start(settingsOf({}))
     expect(await statuses(6, gatewayUrl, as('alice'))).toEqual([...Array(5).fill(200), 429])

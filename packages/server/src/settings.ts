@@ -67,7 +67,7 @@ export interface RouteSettings {
   readonly cost: number
   /** Rules of its own; undefined for those of the client's tier. */
   readonly rules: readonly Rule[] | undefined
-  /** Decides and reports, refuses nobody. */
+  /** Decides and reports, refuses no request because of a rule. A block refuses all the same. */
   readonly shadow: boolean
   /** No limit at all. */
   readonly isOpen: boolean

@@ -17,7 +17,8 @@ export function Verdict({ state, about, sinceMs }: VerdictProps) {
   if (blocked) {
     return (
       <p class="verdict refused" data-role="blocked">
-        ✕ Blocked everywhere, for another {inWords(Math.max(0, blocked.retryAfterMs - sinceMs))}
+        ✕ Blocked on every route with a limit, shadow mode included, for another{' '}
+        {inWords(Math.max(0, blocked.retryAfterMs - sinceMs))}
       </p>
     )
   }

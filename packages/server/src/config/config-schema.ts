@@ -81,7 +81,9 @@ const route = table(
     cost: whole(0, 10_000_000).describe('Units that a request takes. Default 1').optional(),
     rules: ruleTexts.describe('Rules of its own, in place of the tiers').optional(),
     open: flag.describe('No limit at all').optional(),
-    shadow: flag.describe('Decides and reports, but refuses nobody').optional(),
+    shadow: flag
+      .describe('Decides and reports, but refuses no request because of a rule; a block refuses')
+      .optional(),
     upstream: nameText
       .describe('Where requests go. Default: the upstream if there is one')
       .optional(),
