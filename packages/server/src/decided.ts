@@ -1,4 +1,4 @@
-import type { Decision } from 'sluice'
+import type { Decision, Source } from 'sluice'
 
 /** Decided is a decision of the gateway or the API, for all who count it or write it down. */
 export interface Decided {
@@ -8,7 +8,7 @@ export interface Decided {
   readonly key: string
   readonly cost: number
   readonly decision: Decision
-  /** The route refuses nobody. */
+  /** Refused by a rule of a route in shadow mode, and let through. */
   readonly shadowed: boolean
   /** How long it took to decide; undefined when nobody measured it. */
   readonly seconds: number | undefined
@@ -16,6 +16,11 @@ export interface Decided {
 
 /** Outcome is what a decision came to; `shadowed` is refused, and let through. */
 export type Outcome = 'allowed' | 'refused' | 'shadowed'
+
+/** isEnforced tells whether a decision holds on a route: shadow mode is about rules, not blocks. */
+export function isEnforced(source: Source, isShadow: boolean): boolean {
+  return !isShadow || source === 'blocked'
+}
 
 /** outcomeOf tells what a decision came to. */
 export function outcomeOf({ decision, shadowed }: Pick<Decided, 'decision' | 'shadowed'>): Outcome {

@@ -27,9 +27,9 @@ export function Verdict({ state, about, sinceMs }: VerdictProps) {
     const left = inFull(leftIn(state, about, route.limiter, sinceMs))
     return `cost ${inFull(route.cost)}, ${left} left, ${passes(route, sinceMs)}`
   }
-  const refusing = routes.filter(({ allowed, retryAfterMs }) => {
+  const refusing = routes.filter(({ wouldAllow, retryAfterMs }) => {
     const isOver = retryAfterMs !== null && retryAfterMs <= sinceMs
-    return !allowed && !isOver
+    return !wouldAllow && !isOver
   })
   const refused = grouped(
     refusing.filter(({ shadow }) => !shadow),
@@ -70,6 +70,7 @@ function byApi({ limits: { tiers } }: KeyState): RouteForecast {
     cost: 1,
     shadow: false,
     allowed,
+    wouldAllow: allowed,
     remaining,
     retryAfterMs,
   }

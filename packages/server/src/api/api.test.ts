@@ -31,6 +31,8 @@ function make(options: Partial<ApiOptions> = {}) {
     top: async () => [],
     reload: async () => {},
     onDecision() {},
+    onUndecided() {},
+    onSettled() {},
     ...options,
   })
 }

@@ -10,6 +10,7 @@ import { addClients } from './clients.ts'
 import { addKeys } from './keys.ts'
 import { openApi } from './openapi.ts'
 import { refuseUnknownQueries } from './queries.ts'
+import { addSettle } from './settle.ts'
 
 /** ApiOptions are what the API is made of; `current` may change between two requests. */
 export interface ApiOptions {
@@ -25,6 +26,10 @@ export interface ApiOptions {
   top(count: number): Promise<readonly object[]>
   reload(): Promise<void>
   onDecision(told: ApiDecision): void
+  /** A refusal of a cost that no rule could ever admit. */
+  onUndecided(told: { readonly route: string; readonly reason: string }): void
+  /** A charge or a refund that was made. */
+  onSettled(told: { readonly route: string; readonly verb: 'charge' | 'refund' }): void
   /** What else is served here, with the way to guard it. */
   add?(app: FastifyInstance, guard: Guard): void
 }
@@ -37,6 +42,8 @@ export interface ApiDecision {
   readonly tier: string | undefined
   readonly cost: number
   readonly decision: Decision
+  /** Refused by a rule, and let through: the route is in shadow mode. */
+  readonly shadowed: boolean
   readonly seconds: number | undefined
 }
 
@@ -86,6 +93,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
     return { reloaded: true }
   })
   addCheck(app, guard, options)
+  addSettle(app, guard, options)
   addKeys(app, guard, current)
   addClients(app, guard, current)
   options.add?.(app, guard)
@@ -113,7 +121,6 @@ function problemOf(error: Error & { statusCode?: number }, logger: Logger): Prob
 }
 
 const statuses: Record<string, number> = {
-  SLUICE_COST_EXCEEDS_CAPACITY: 422,
   SLUICE_STORE_UNAVAILABLE: 503,
   SLUICE_NOT_LISTABLE: 501,
   SLUICE_STORE_FULL: 507,

@@ -1,21 +1,16 @@
 import type { FastifyInstance } from 'fastify'
 import { type Decision, SluiceError } from 'sluice'
 import { z } from 'zod'
-import { type AnyLimiter, type Limits, OWN } from '../limits.ts'
+import type { AnyLimiter } from '../limits.ts'
+import { type Answer, answerOf, neverOf } from './answer.ts'
 import type { ApiOptions, Guard } from './api.ts'
 import { decisionText } from './decision-text.ts'
+import { askedFields, type Question, questionOf } from './question.ts'
 import { readBody } from './read-body.ts'
 
 const MOST_CHECKS = 1_000
 
-const check = z.strictObject({
-  key: z.string(),
-  cost: z.number().optional(),
-  tier: z.string().optional(),
-  /** The name of a route with rules of its own; default: the rules of the key's tier. */
-  route: z.string().optional(),
-})
-type Check = z.infer<typeof check>
+const check = z.strictObject({ ...askedFields, cost: z.number().optional() })
 const example = { key: 'alice', cost: 1 }
 const manyExample = { checks: [{ key: 'alice' }, { key: 'bob', cost: 5 }] }
 const batch = z.strictObject({ checks: z.array(check).max(MOST_CHECKS) })
@@ -27,64 +22,104 @@ const batch = z.strictObject({ checks: z.array(check).max(MOST_CHECKS) })
 export function addCheck(app: FastifyInstance, guard: Guard, options: ApiOptions): void {
   // Not async: where the store answers at once, so does this.
   app.post('/v1/check', { onRequest: guard('check') }, (request, reply) => {
-    const { limits } = options.current()
     const { body } = request
     if (typeof body === 'object' && body !== null && 'checks' in body) {
       const { checks } = readBody(batch, body, manyExample)
-      return decideAll(limits, checks, options).then((decisions) => ({ decisions }))
+      const questions = checks.map((each, i) => questionOf(options.current(), each, `checks.${i}.`))
+      return decideAll(questions, options).then((decisions) => ({ decisions }))
     }
-    const asked = readBody(check, body, example)
-    const { key, cost = 1, route = '', tier } = asked
+    const question = questionOf(options.current(), readBody(check, body, example))
+    const { limiter, key, cost, call } = question
     const startMs = performance.now()
-    const answer = (decision: Decision) => {
+    const answer = (decided: Answer) => {
       const seconds = (performance.now() - startMs) / 1_000
-      options.onDecision({ route, key, tier, cost, decision, seconds })
-      return reply.type('application/json').send(decisionText(decision))
+      const told = tell(question, decided, seconds, options)
+      return reply.type('application/json').send(decisionText(told))
     }
-    const decision = limiterOf(limits, asked).check(key, cost, callOf(asked))
-    return decision instanceof Promise ? decision.then(answer) : answer(decision)
+    const never = (error: unknown) => refusedForEver(question, error).then(answer)
+    let decision: Decision | Promise<Decision>
+    try {
+      decision = limiter.check(key, cost, call)
+    } catch (error) {
+      return never(error)
+    }
+    return decision instanceof Promise ? decision.then(answer, never) : answer(decision)
   })
 }
 
 /** Those for the same limiter are one call, which on Redis is one trip. */
-async function decideAll(limits: Limits, checks: readonly Check[], { onDecision }: ApiOptions) {
+async function decideAll(questions: readonly Question[], options: ApiOptions): Promise<Answer[]> {
   const groups = new Map<AnyLimiter, number[]>()
-  for (const [i, each] of checks.entries()) {
-    const limiter = limiterOf(limits, each)
+  for (const [i, { limiter }] of questions.entries()) {
     const group = groups.get(limiter)
     if (group) group.push(i)
     else groups.set(limiter, [i])
   }
-  const answers: Decision[] = []
+  const answers: Answer[] = []
   for (const [limiter, places] of groups) {
-    const requests = places.map((i) => {
-      const { key, cost = 1 } = checks[i]
-      return { key, cost, ...callOf(checks[i]) }
-    })
-    const decisions = await limiter.checkMany(requests)
+    const group = places.map((i) => questions[i])
+    const decided = await askAll(limiter, group, options)
     for (const [j, i] of places.entries()) {
-      const { route = '', key, tier, cost = 1 } = checks[i]
-      onDecision({ route, key, tier, cost, decision: decisions[j], seconds: undefined })
-      answers[i] = decisions[j]
+      answers[i] = tell(questions[i], decided[j], undefined, options)
     }
   }
   return answers
 }
 
-function limiterOf(limits: Limits, { route, tier }: Check): AnyLimiter {
-  if (route === undefined) return limits.tiers
-  const limiter = limits.routes.get(route)
-  if (limiter && tier === undefined) return limiter
-  const known = [...limits.routes.keys()].map((name) => JSON.stringify(name)).join(', ')
-  throw new SluiceError(
-    'SLUICE_OPTION',
-    limiter
-      ? 'give a route or a tier, not both: a route with rules of its own has no tiers.'
-      : `no route ${JSON.stringify(route)} has rules of its own. There are: ${known || 'none'}.`,
-  )
+/** Asks one limiter; those that can never pass are taken out, as they would fail all of them. */
+async function askAll(
+  limiter: AnyLimiter,
+  questions: readonly Question[],
+  options: ApiOptions,
+): Promise<Answer[]> {
+  const ask = async (some: readonly Question[]): Promise<Answer[]> =>
+    limiter.checkMany(some.map(({ key, cost, call }) => ({ key, cost, ...call })))
+  try {
+    return await ask(questions)
+  } catch (error) {
+    if (!exceeds(error)) throw error
+    const isNever = questions.map((question) => question.cost > capacityOf(question, options))
+    const others = await ask(questions.filter((_, i) => !isNever[i]))
+    const decided = others.values()
+    return Promise.all(
+      questions.map((question, i) =>
+        isNever[i] ? refusedForEver(question, error) : decided.next().value!,
+      ),
+    )
+  }
 }
 
-function callOf({ route, tier }: Check): { tier: string } | undefined {
-  if (route !== undefined) return { tier: OWN }
-  return tier === undefined ? undefined : { tier }
+/** The least capacity of the rules that decide. */
+function capacityOf({ key, route, tier }: Question, { current }: ApiOptions): number {
+  const { limits, settings } = current()
+  const own = settings.routes.find(({ name }) => name === route)?.rules
+  const rules = own ?? limits.policy.rulesFor(key, tier)
+  return Math.min(...rules.map(({ capacity }) => capacity))
+}
+
+/** Answers for a limiter that threw because no waiting helps; other errors are the caller's. */
+async function refusedForEver(
+  { limiter, key, cost, call }: Question,
+  error: unknown,
+): Promise<Answer> {
+  if (!exceeds(error)) throw error
+  return neverOf(await limiter.peek(key, 0, call), cost)
+}
+
+function exceeds(error: unknown): boolean {
+  return error instanceof SluiceError && error.code === 'SLUICE_COST_EXCEEDS_CAPACITY'
+}
+
+/** Tells those who count, and gives what the caller is told. */
+function tell(
+  { route, key, tier, cost, isShadow }: Question,
+  decision: Answer,
+  seconds: number | undefined,
+  { onDecision, onUndecided }: ApiOptions,
+): Answer {
+  const answer = answerOf(decision, isShadow)
+  const shadowed = answer.allowed && !decision.allowed
+  if (!answer.never) onDecision({ route, key, tier, cost, decision, shadowed, seconds })
+  else if (!shadowed) onUndecided({ route, reason: 'cost above capacity' })
+  return answer
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
-import { createLimiter, type Decision, parseRule } from 'sluice'
+import { createLimiter, parseRule } from 'sluice'
 import { describe, expect, it } from 'vitest'
+import type { Answer } from './answer.ts'
 import { decisionText } from './decision-text.ts'
 
 const units = fc.oneof(fc.nat(10_000_000), fc.constant(Number.POSITIVE_INFINITY))
@@ -11,13 +12,17 @@ const ms = fc.oneof(
 const figures = {
   capacity: units,
   remaining: units,
-  retryAfterMs: ms,
+  // What can never pass has no end to wait for.
+  retryAfterMs: fc.oneof(ms, fc.constant(Number.POSITIVE_INFINITY)),
   resetAfterMs: ms,
 }
 const rule = fc.string({ unit: 'binary', maxLength: 5 })
 
 describe('decisionText', () => {
-  it('is what JSON.stringify makes of a decision', () => {
+  it('is what JSON.stringify makes of an answer, marked or not', () => {
+    const marks = [{}, { never: true }, { shadow: true, wouldAllow: true }]
+    const shadowed = { shadow: true, wouldAllow: false }
+    const mark = fc.constantFrom(...marks, shadowed, { never: true, ...shadowed })
     const decisions = fc.record({
       allowed: fc.boolean(),
       ...figures,
@@ -28,10 +33,11 @@ describe('decisionText', () => {
         { maxLength: 3 },
       ),
       source: fc.constantFrom('store', 'local', 'blocked'),
-    }) as unknown as fc.Arbitrary<Decision>
+    }) as unknown as fc.Arbitrary<Answer>
     fc.assert(
-      fc.property(decisions, (decision) => {
-        expect(decisionText(decision)).toBe(JSON.stringify(decision))
+      fc.property(decisions, mark, (decision, marks) => {
+        const answer = { ...decision, ...marks } as Answer
+        expect(decisionText(answer)).toBe(JSON.stringify(answer))
       }),
     )
   })

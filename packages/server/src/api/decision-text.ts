@@ -1,28 +1,34 @@
 import type { Decision } from 'sluice'
+import type { Answer } from './answer.ts'
 
 /**
- * decisionText is what `JSON.stringify` makes of a decision, in half of the time: it is most of what
- * an answer to `POST /v1/check` takes.
+ * decisionText is what `JSON.stringify` makes of an answer, in half of the time: it is most of what
+ * `POST /v1/check` takes.
  */
-export function decisionText(decision: Decision): string {
-  const { allowed, rules, source } = decision
+export function decisionText(answer: Answer): string {
+  const { allowed, rules, source } = answer
   let list = ''
   for (let i = 0; i < rules.length; i += 1) {
     const { rule, nextAfterMs, delayMs } = rules[i]
     list += `${i === 0 ? '' : ','}{"rule":${quoted(rule)},${figures(rules[i])},"nextAfterMs":${nextAfterMs},"delayMs":${delayMs}}`
   }
-  return `{"allowed":${allowed},${figures(decision)},"delayMs":${decision.delayMs},"rule":${quoted(decision.rule)},"rules":[${list}],"source":"${source}"}`
+  return `{"allowed":${allowed},${figures(answer)},"delayMs":${answer.delayMs},"rule":${quoted(answer.rule)},"rules":[${list}],"source":"${source}"${marks(answer)}}`
+}
+
+function marks({ shadow, wouldAllow, never }: Answer): string {
+  const inShadow = shadow ? `,"shadow":true,"wouldAllow":${wouldAllow}` : ''
+  return never ? `,"never":true${inShadow}` : inShadow
 }
 
 type Figures = Omit<Decision['rules'][number], 'rule' | 'nextAfterMs' | 'delayMs'>
 
 function figures({ capacity, remaining, retryAfterMs, resetAfterMs }: Figures): string {
-  return `"capacity":${whole(capacity)},"remaining":${whole(remaining)},"retryAfterMs":${retryAfterMs},"resetAfterMs":${resetAfterMs}`
+  return `"capacity":${finite(capacity)},"remaining":${finite(remaining)},"retryAfterMs":${finite(retryAfterMs)},"resetAfterMs":${resetAfterMs}`
 }
 
 /** JSON has no infinity. */
-function whole(units: number): number | null {
-  return units === Number.POSITIVE_INFINITY ? null : units
+function finite(value: number): number | null {
+  return value === Number.POSITIVE_INFINITY ? null : value
 }
 
 const texts = new Map<string, string>()

@@ -1,28 +1,16 @@
+import { chargeAnswer, checkAnswer, checkBody, refundAnswer, settleBody } from './schemas.ts'
+
 /** One operation of the API: what it is for, and what it takes. */
 interface Operation {
   readonly summary: string
   readonly body?: object
+  /** The schema of what it answers with 200. */
+  readonly answer?: object
   readonly query?: Readonly<Record<string, string>>
   /** Who may call it; everybody if left out. */
   readonly access?: 'check' | 'read' | 'full'
 }
 
-const check = {
-  type: 'object',
-  required: ['key'],
-  additionalProperties: false,
-  properties: {
-    key: { type: 'string', minLength: 1, maxLength: 1_024 },
-    cost: { type: 'integer', minimum: 0, maximum: 10_000_000, default: 1 },
-    tier: { type: 'string', description: 'in place of the tier of the key' },
-    route: { type: 'string', description: 'a route with rules of its own' },
-  },
-}
-const batch = {
-  type: 'object',
-  required: ['checks'],
-  properties: { checks: { type: 'array', maxItems: 1_000, items: check } },
-}
 const one = (name: string, description: string) => ({
   type: 'object',
   required: [name],
@@ -33,7 +21,22 @@ const one = (name: string, description: string) => ({
 /** operations are all of the API: path and method → what it is. */
 export const operations: Readonly<Record<string, Readonly<Record<string, Operation>>>> = {
   '/v1/check': {
-    post: { summary: 'Decide, and spend', body: { oneOf: [check, batch] }, access: 'check' },
+    post: {
+      summary: 'Decide, and spend',
+      ...{ body: checkBody, answer: checkAnswer, access: 'check' },
+    },
+  },
+  '/v1/charge': {
+    post: {
+      summary: 'Take units even if they do not fit; the debt has to refill first',
+      ...{ body: settleBody, answer: chargeAnswer, access: 'check' },
+    },
+  },
+  '/v1/refund': {
+    post: {
+      summary: 'Give units of a recent spend back, as far as the key had used them',
+      ...{ body: settleBody, answer: refundAnswer, access: 'full' },
+    },
   },
   '/v1/auth': { get: { summary: 'Decide for a proxy that asks first', access: 'check' } },
   '/v1/keys': {
@@ -119,7 +122,8 @@ export function openApi(version: string): object {
   }
 }
 
-function described(path: string, { summary, body, query = {}, access }: Operation): object {
+function described(path: string, operation: Operation): object {
+  const { summary, body, answer, query = {}, access } = operation
   const inPath = path.includes('{key}')
     ? [{ name: 'key', in: 'path', required: true, schema: { type: 'string' } }]
     : []
@@ -131,11 +135,15 @@ function described(path: string, { summary, body, query = {}, access }: Operatio
   return {
     summary,
     parameters: [...inPath, ...inQuery],
-    ...(body ? { requestBody: { content: { 'application/json': { schema: body } } } } : {}),
+    ...(body ? { requestBody: { required: true, ...inJson(body) } } : {}),
     ...(access ? { security: [{ token: [] }, {}] } : {}),
     responses: {
-      200: { description: 'Done' },
+      200: { description: 'Done', ...(answer ? inJson(answer) : {}) },
       default: { $ref: '#/components/responses/problem' },
     },
   }
+}
+
+function inJson(schema: object): object {
+  return { content: { 'application/json': { schema } } }
 }

@@ -1,4 +1,5 @@
-import type { SluiceError } from 'sluice'
+import type { SluiceError, Source } from 'sluice'
+import { isEnforced } from '../decided.ts'
 import type { AnyLimiter } from '../limits.ts'
 import type { ApiOptions } from './api.ts'
 
@@ -8,9 +9,11 @@ export interface RouteForecast {
   /** `'tiers'`, or the route itself where it has rules of its own. */
   readonly limiter: string
   readonly cost: number
-  /** Would be let through all the same. */
+  /** Whether the route is in shadow mode: `allowed` is false for a blocked key only. */
   readonly shadow: boolean
   readonly allowed: boolean
+  /** What the rules say; differs from `allowed` in shadow mode only. */
+  readonly wouldAllow: boolean
   /** Infinite, and so null in JSON, where there is no limit. */
   readonly remaining: number
   /** null if it could never pass: the cost is above the capacity. */
@@ -23,10 +26,7 @@ export async function routesFor(
   { limits, settings }: ReturnType<ApiOptions['current']>,
 ): Promise<RouteForecast[]> {
   // Many routes share a limiter and a cost.
-  const asked = new Map<
-    string,
-    Promise<Pick<RouteForecast, 'allowed' | 'remaining' | 'retryAfterMs'>>
-  >()
+  const asked = new Map<string, Promise<Forecast>>()
   const limited = settings.routes.filter(({ isOpen }) => !isOpen)
   return Promise.all(
     limited.map(async ({ name, cost, shadow }) => {
@@ -35,19 +35,25 @@ export async function routesFor(
       const answer =
         asked.get(question) ?? forecast(limits.all.get(limiter) ?? limits.tiers, key, cost)
       asked.set(question, answer)
-      const { allowed, remaining, retryAfterMs } = await answer
-      return { route: name, limiter, cost, shadow, allowed, remaining, retryAfterMs }
+      const { wouldAllow, source, remaining, retryAfterMs } = await answer
+      const allowed = wouldAllow || !isEnforced(source, shadow)
+      return { route: name, limiter, cost, shadow, allowed, wouldAllow, remaining, retryAfterMs }
     }),
   )
 }
 
-async function forecast(limiter: AnyLimiter, key: string, cost: number) {
+interface Forecast extends Pick<RouteForecast, 'wouldAllow' | 'remaining' | 'retryAfterMs'> {
+  readonly source: Source
+}
+
+async function forecast(limiter: AnyLimiter, key: string, cost: number): Promise<Forecast> {
   try {
-    return await limiter.peek(key, cost)
+    const { allowed, remaining, retryAfterMs, source } = await limiter.peek(key, cost)
+    return { wouldAllow: allowed, remaining, retryAfterMs, source }
   } catch (error) {
     const { code } = error as SluiceError
     if (code !== 'SLUICE_COST_EXCEEDS_CAPACITY') throw error
-    const { remaining } = await limiter.peek(key)
-    return { allowed: false, remaining, retryAfterMs: null }
+    const { remaining, source } = await limiter.peek(key)
+    return { wouldAllow: false, remaining, retryAfterMs: null, source }
   }
 }

@@ -79,8 +79,8 @@ export async function startApp(options: AppOptions): Promise<App> {
     onRecovered: notes.recovered,
   }
 
-  function note(told: ApiDecision, shadowed: boolean): void {
-    const { route, key, cost, decision, seconds } = told
+  function note(told: ApiDecision): void {
+    const { route, key, cost, decision, shadowed, seconds } = told
     const tier = told.tier ?? state.limits.policy.tierOf(key)
     notes.decided({ route, tier, key, cost, decision, shadowed, seconds })
   }
@@ -90,7 +90,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       const { key, cost, decision, shadowed } = report
       const sinceMs = startedMs(report.request)
       const seconds = sinceMs && (performance.now() - sinceMs) / 1_000
-      note({ route, key, tier: undefined, cost, decision, seconds }, shadowed)
+      note({ route, key, tier: undefined, cost, decision, shadowed, seconds })
     },
     onUndecided: metrics.undecided,
     onError: (error) => logger.error(error),
@@ -199,7 +199,9 @@ export async function startApp(options: AppOptions): Promise<App> {
     async reload() {
       await peers.gather('reload')
     },
-    onDecision: (told) => note(told, false),
+    onDecision: note,
+    onUndecided: metrics.undecided,
+    onSettled: metrics.settled,
     add(app, guard) {
       addForwardAuth(app, guard, (asked) => state.auth.find(asked))
       addAssets(app)

@@ -17,6 +17,8 @@ export interface Metrics {
   decided(decided: Decided): void
   /** Counts a refusal for which no limiter was asked. */
   undecided(event: { readonly route: string; readonly reason: string }): void
+  /** Counts a charge or a refund that was asked for over the API. */
+  settled(event: { readonly route: string; readonly verb: string }): void
   /** Counts a token that is not good, so that its client counts by address. */
   badToken(reason: string): void
   proxied(event: Proxied): void
@@ -78,6 +80,12 @@ export function createMetrics({ version }: { version: string }): Metrics {
     name: 'sluice_undecided_refusals_total',
     help: 'Refusals of the deny list, and of costs that no rule could ever admit.',
     labels: ['route', 'reason'],
+    open: 1,
+  })
+  const countSettled = addCounter(registry, {
+    name: 'sluice_settlements_total',
+    help: 'Charges and refunds that were asked for over the API.',
+    labels: ['route', 'verb'],
     open: 1,
   })
   const countBadToken = addCounter(registry, {
@@ -144,6 +152,7 @@ export function createMetrics({ version }: { version: string }): Metrics {
       if (DEGRADED_SOURCES.has(source)) degradedDecisions.inc({ source })
     },
     undecided: ({ route, reason }) => countUndecided([route, reason]),
+    settled: ({ route, verb }) => countSettled([route, verb]),
     badToken: (reason) => countBadToken([reason]),
     proxied({ route, upstream, status, seconds }) {
       countResponse([route, upstream, classOf(status)])
