@@ -190,8 +190,12 @@ describe('the decision API', () => {
     ])
     await close()
     const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
-    expect(lines.map((line) => JSON.parse(line).outcome)).toEqual([
-      ...['allowed', 'shadowed', 'shadowed', 'refused'],
+    const told = lines.map((line) => JSON.parse(line))
+    expect(told.map(({ outcome, api }) => [outcome, api])).toEqual([
+      ['allowed', true],
+      ['shadowed', true],
+      ['shadowed', true],
+      ['refused', true],
     ])
     rmSync(folder, { recursive: true })
   })

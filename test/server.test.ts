@@ -735,6 +735,8 @@ describe('the service', () => {
       ...['127.0.0.1 2', '127.0.0.1 2', '127.0.0.1 2'],
       'carol 3',
     ])
+    // What was asked for over the API is marked: its cost is not that of a route.
+    expect(told.map(({ api }) => api)).toEqual([...Array(7).fill(undefined), true])
     rmSync(folder, { recursive: true })
   })
 

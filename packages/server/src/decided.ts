@@ -10,6 +10,8 @@ export interface Decided {
   readonly decision: Decision
   /** Refused by a rule of a route in shadow mode, and let through. */
   readonly shadowed: boolean
+  /** Whether it was asked for over the API, at a cost that the caller says. */
+  readonly isByApi?: boolean
   /** How long it took to decide; undefined when nobody measured it. */
   readonly seconds: number | undefined
 }

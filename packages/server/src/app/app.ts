@@ -79,10 +79,10 @@ export async function startApp(options: AppOptions): Promise<App> {
     onRecovered: notes.recovered,
   }
 
-  function note(told: ApiDecision): void {
+  function note(told: ApiDecision, isByApi: boolean): void {
     const { route, key, cost, decision, shadowed, seconds } = told
     const tier = told.tier ?? state.limits.policy.tierOf(key)
-    notes.decided({ route, tier, key, cost, decision, shadowed, seconds })
+    notes.decided({ route, tier, key, cost, decision, shadowed, isByApi, seconds })
   }
 
   const routeEvents: RouteEvents = {
@@ -90,7 +90,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       const { key, cost, decision, shadowed } = report
       const sinceMs = startedMs(report.request)
       const seconds = sinceMs && (performance.now() - sinceMs) / 1_000
-      note({ route, key, tier: undefined, cost, decision, shadowed, seconds })
+      note({ route, key, tier: undefined, cost, decision, shadowed, seconds }, false)
     },
     onUndecided: metrics.undecided,
     onError: (error) => logger.error(error),
@@ -199,7 +199,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     async reload() {
       await peers.gather('reload')
     },
-    onDecision: note,
+    onDecision: (told) => note(told, true),
     onUndecided: metrics.undecided,
     onSettled: metrics.settled,
     add(app, guard) {

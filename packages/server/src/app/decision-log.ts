@@ -146,5 +146,5 @@ function lineOf(decided: Decided): string {
   const outcome = outcomeOf(decided)
   const time = new Date().toISOString()
   const line = { time, key, route, tier, cost, outcome, rule, remaining, retryAfterMs, source }
-  return `${JSON.stringify(line)}\n`
+  return `${JSON.stringify(decided.isByApi ? { ...line, api: true } : line)}\n`
 }
