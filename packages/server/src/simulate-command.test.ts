@@ -296,12 +296,15 @@ routes:
   - name: health
     path: /health
     open: true
+  - name: catch-all
+    path: /**
 `
   it('decides by tier, override and route, as the service does', async () => {
     const file = join(folder, 'sluice.yaml')
     await writeFile(file, yaml)
+    const route = 'catch-all'
     const line = (key: string, more = {}) =>
-      JSON.stringify({ time: '2026-11-16T18:00:00Z', key, outcome: 'allowed', ...more })
+      JSON.stringify({ time: '2026-11-16T18:00:00Z', key, route, outcome: 'allowed', ...more })
     const text = [
       ...['carol', 'carol', 'alice', 'alice', 'alice', 'bob', 'bob'].map((key) => line(key)),
       line('dave', { tier: 'pro', route: '' }),

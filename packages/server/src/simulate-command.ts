@@ -6,9 +6,12 @@ import { fleetCommand } from './fleet-command.ts'
 import { choiceOption, durationOption, wholeOption } from './option-values.ts'
 import { reportProblems } from './report-problems.ts'
 import type { Settings } from './settings.ts'
+import { pathNeed } from './simulate/config-places.ts'
+import { createConfigRuleSet } from './simulate/config-rule-set.ts'
 import { htmlReport } from './simulate/html-report.ts'
+import type { PathNeed } from './simulate/http-request.ts'
 import { FORMATS } from './simulate/log-format.ts'
-import { createConfigRuleSet, createRuleSet, parseRuleSet } from './simulate/rule-set.ts'
+import { createRuleSet, parseRuleSet } from './simulate/rule-set.ts'
 import { simulateLog, simulateScenario } from './simulate/run.ts'
 import {
   mostRequests,
@@ -30,7 +33,7 @@ Logs are plain or gzip, and of any size.
 Rules; several of either are compared in one pass, without any you get suggestions alone:
       --rule RULES         such as '60/1m burst 20'; several with a comma between must all allow:
                            '5/1s, 1000/1d fixed-window'
-      --config FILE        the tiers, clients and overrides of a configuration
+      --config FILE        the tiers, clients, overrides and routes of a configuration
 
 Logs:
       --format FORMAT      ${FORMATS.join(', ')} (default: found out)
@@ -39,6 +42,9 @@ Logs:
       --key-field NAME
       --cost-field NAME
       --tier-field NAME
+      --path-field NAME    json and csv: what the routes of a --config are chosen by
+      --method-field NAME
+      --host-field NAME
 
 Scenarios, in place of a log:
       --scenario NAME      ${Object.entries(SCENARIOS)
@@ -76,6 +82,9 @@ const options = {
   'key-field': { type: 'string' },
   'cost-field': { type: 'string' },
   'tier-field': { type: 'string' },
+  'path-field': { type: 'string' },
+  'method-field': { type: 'string' },
+  'host-field': { type: 'string' },
   scenario: { type: 'string' },
   clients: { type: 'string' },
   rate: { type: 'string' },
@@ -97,7 +106,11 @@ const LOG_OPTIONS = [
   'key-field',
   'cost-field',
   'tier-field',
+  'path-field',
+  'method-field',
+  'host-field',
 ] as const
+const ROUTE_OPTIONS = ['path-field', 'method-field', 'host-field'] as const
 const SCENARIO_OPTIONS = ['clients', 'rate', 'for', 'seed'] as const
 
 /** The most requests of a scenario: about a minute of work for one rule. */
@@ -112,7 +125,8 @@ export const simulateCommand: Command = {
     const { html } = values
     // A long log is not read for a page that cannot be written.
     if (html !== undefined) await writing(html, async () => (await open(html, 'a')).close())
-    const ruleSets = await readRuleSets(values, io)
+    if (values.config === undefined) refuseOthers(values, ROUTE_OPTIONS, 'goes with --config')
+    const { ruleSets, paths } = await readRuleSets(values, io)
     const common = {
       ruleSets,
       top: wholeOption('--top', values.top ?? '10', 0, 1_000),
@@ -120,7 +134,7 @@ export const simulateCommand: Command = {
     }
     const report =
       values.scenario === undefined
-        ? await simulateLog({ ...common, ...logOf(values, positionals, io) })
+        ? await simulateLog({ ...common, ...logOf(values, positionals, paths, io) })
         : simulateScenario({
             ...common,
             scenario: scenarioOf(values.scenario, values, positionals),
@@ -149,12 +163,16 @@ async function readRuleSets(values: Values, io: Io) {
   for (const file of values.config ?? [])
     configs.push({ file, settings: await settingsOf(file, io) })
   const trustsTier = values['tier-field'] !== undefined
-  return (clock: VirtualClock, maxKeys: number) => [
+  const needs = configs.map(({ settings }) => pathNeed(settings))
+  const strictest = ['required', 'wanted', 'unwanted'] as const
+  const paths = strictest.find((need) => needs.includes(need)) ?? 'unwanted'
+  const ruleSets = (clock: VirtualClock, maxKeys: number) => [
     ...rules.map(({ text, rules }) => createRuleSet(text, rules, { clock, maxKeys })),
     ...configs.map(({ file, settings }) =>
       createConfigRuleSet(file, settings, { clock, maxKeys }, trustsTier),
     ),
   ]
+  return { ruleSets, paths }
 }
 
 async function settingsOf(file: string, io: Io): Promise<Settings> {
@@ -168,7 +186,7 @@ async function settingsOf(file: string, io: Io): Promise<Settings> {
   return reportProblems(file, io, () => readConfig(text, file, process.env))
 }
 
-function logOf(values: Values, files: readonly string[], io: Io) {
+function logOf(values: Values, files: readonly string[], paths: PathNeed, io: Io) {
   refuseOthers(values, SCENARIO_OPTIONS, 'goes with --scenario')
   const format =
     values.format === undefined ? undefined : choiceOption('--format', values.format, FORMATS)
@@ -187,7 +205,11 @@ function logOf(values: Values, files: readonly string[], io: Io) {
         key: values['key-field'],
         cost: values['cost-field'],
         tier: values['tier-field'],
+        path: values['path-field'],
+        method: values['method-field'],
+        host: values['host-field'],
       },
+      paths,
     },
   }
 }

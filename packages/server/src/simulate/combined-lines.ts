@@ -1,6 +1,7 @@
 import { SluiceError } from 'sluice'
+import { type PathNeed, requestLine } from './http-request.ts'
 import { createCombinedTimeReader } from './read-time.ts'
-import { type LineReader, requestOf } from './request.ts'
+import { type LineReader, NOTHING_TOLD, requestOf } from './request.ts'
 
 /** What a client may be known by. */
 const COMBINED_KEYS = ['address', 'user'] as const
@@ -9,11 +10,12 @@ const TIME_LENGTH = '16/Nov/2026:18:00:00 +0000'.length
 
 /**
  * createCombinedReader reads access logs of nginx and Apache, common or combined:
- * `ADDRESS - USER [TIME] "REQUEST" STATUS BYTES …`. What follows the time is not looked at. With
- * the key `user`, the address stands in for a user that is `-`.
+ * `ADDRESS - USER [TIME] "REQUEST" STATUS BYTES …`. What follows the request is not looked at, nor
+ * the request where no path is wanted. With the key `user`, the address stands in for a user that
+ * is `-`.
  */
-export function createCombinedReader(key = 'address'): LineReader {
-  if (!(COMBINED_KEYS as readonly string[]).includes(key)) {
+export function createCombinedReader(key?: string, paths: PathNeed = 'unwanted'): LineReader {
+  if (key !== undefined && !(COMBINED_KEYS as readonly string[]).includes(key)) {
     throw new SluiceError(
       'SLUICE_OPTION',
       `--key must be ${COMBINED_KEYS.join(' or ')}, got ${JSON.stringify(key)}.`,
@@ -21,18 +23,41 @@ export function createCombinedReader(key = 'address'): LineReader {
   }
   const readTime = createCombinedTimeReader()
   const byUser = key === 'user'
+  // A user is a key because somebody said so.
+  const told = { ...NOTHING_TOLD, isKey: byUser }
   return (line) => {
     const addressEnd = line.indexOf(' ')
     const bracket = line.indexOf(' [', addressEnd)
     if (addressEnd < 1 || bracket < 0) return 'it is not ADDRESS - USER [TIME] …'
     const timeStart = bracket + 2
-    if (line[timeStart + TIME_LENGTH] !== ']') return 'the time cannot be read'
-    const timeUs = readTime(line.slice(timeStart, timeStart + TIME_LENGTH))
+    const timeEnd = timeStart + TIME_LENGTH
+    if (line[timeEnd] !== ']') return 'the time cannot be read'
+    const timeUs = readTime(line.slice(timeStart, timeEnd))
     let name = line.slice(0, addressEnd)
     if (byUser) {
       const user = line.slice(line.indexOf(' ', addressEnd + 1) + 1, bracket)
       if (user !== '-' && user !== '') name = user
     }
-    return requestOf(timeUs, name)
+    if (paths === 'unwanted') return requestOf(timeUs, name, 1, told)
+    const text = quoted(line, timeEnd + 1)
+    if (text === undefined) {
+      if (paths === 'required') return 'no request in quotes follows the time'
+      return requestOf(timeUs, name, 1, told)
+    }
+    const http = { ...requestLine(text), host: undefined }
+    return requestOf(timeUs, name, 1, { ...told, http })
   }
 }
+
+/** The text in double quotes from a place on, without the escapes of nginx and Apache. */
+function quoted(line: string, from: number): string | undefined {
+  REQUEST.lastIndex = from
+  const text = REQUEST.exec(line)?.[1]
+  if (!text?.includes('\\')) return text
+  return text.replace(ESCAPE, (_, code, sign) =>
+    code === undefined ? sign : String.fromCharCode(Number.parseInt(code, 16)),
+  )
+}
+
+const REQUEST = / "((?:[^"\\]|\\.)*)"/y
+const ESCAPE = /\\(?:x([\da-f]{2})|(["\\]))/gi

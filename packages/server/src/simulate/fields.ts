@@ -1,7 +1,8 @@
 import { SluiceError } from 'sluice'
 import type { Outcome } from '../decided.ts'
+import { httpOf, type PathNeed } from './http-request.ts'
 import { createTimeReader } from './read-time.ts'
-import { type Request, requestOf } from './request.ts'
+import { type HttpRequest, type Request, requestOf } from './request.ts'
 
 /** FieldNames are the fields that the user named; what is missing is looked for. */
 export interface FieldNames {
@@ -9,6 +10,9 @@ export interface FieldNames {
   readonly key?: string | undefined
   readonly cost?: string | undefined
   readonly tier?: string | undefined
+  readonly path?: string | undefined
+  readonly method?: string | undefined
+  readonly host?: string | undefined
 }
 
 /** The names that are looked for, the first that a line has counts from then on. */
@@ -20,6 +24,9 @@ const USUAL = {
   ).split(' '),
   cost: ['cost', 'units'],
   tier: ['tier', 'plan'],
+  path: 'path url uri request_uri request_path req.url request url.path'.split(' '),
+  method: 'method request_method http_method req.method verb'.split(' '),
+  host: 'http_host host vhost req.headers.host'.split(' '),
 }
 
 /** isUsual tells whether a name is one that is looked for, as the time or the key. */
@@ -39,9 +46,15 @@ export interface FieldReader {
 
 /**
  * createFieldReader reads lines that are made of named fields. A field that was not named is the
- * first usual one that some line has, and stays it: keys of two kinds are never mixed.
+ * first usual one that some line has, and stays it: keys of two kinds are never mixed. With
+ * `costsOfRoutes` the cost of a line with a route is what that cost on its day, unless the API was
+ * asked.
  */
-export function createFieldReader(given: FieldNames): FieldReader {
+export function createFieldReader(
+  given: FieldNames,
+  paths: PathNeed = 'unwanted',
+  costsOfRoutes = false,
+): FieldReader {
   for (const [field, name] of Object.entries(given)) {
     if (name === '') throw new SluiceError('SLUICE_OPTION', `--${field}-field must not be empty.`)
   }
@@ -60,10 +73,23 @@ export function createFieldReader(given: FieldNames): FieldReader {
     return undefined
   }
 
-  const missing = (field: 'time' | 'key') =>
+  /** As `fieldOf`, but what is no text is not what is looked for. */
+  function textField(field: 'path' | 'method' | 'host', look: Look): string | undefined {
+    return textOf(fieldOf(field, (name) => textOf(look(name))))
+  }
+
+  function httpRequest(look: Look): HttpRequest | undefined {
+    const path = textField('path', look)
+    if (path === undefined) return undefined
+    return httpOf(path, textField('method', look)?.toUpperCase(), textField('host', look))
+  }
+
+  const missing = (field: 'time' | 'key' | 'path') =>
     names[field] === undefined
       ? `it has none of the usual fields for the ${field}: name it with --${field}-field`
       : `it has no field ${JSON.stringify(names[field])} for the ${field}`
+
+  const missingPath = () => `routes of the configuration depend on the path, and ${missing('path')}`
 
   return {
     names: () => names,
@@ -74,13 +100,23 @@ export function createFieldReader(given: FieldNames): FieldReader {
       if (key === undefined || key === null) return missing('key')
       if (typeof key !== 'string' && typeof key !== 'number') return 'the key is no text or number'
       const cost = fieldOf('cost', look)
+      const hasCost = cost !== undefined && cost !== null && cost !== ''
+      const route = routeOf(look('route'))
+      const http = paths === 'unwanted' ? undefined : httpRequest(look)
+      if (paths === 'required' && !http && route === undefined) return missingPath()
       return requestOf(
         readTime(time),
         typeof key === 'string' ? key : String(key),
-        cost === undefined || cost === null || cost === '' ? 1 : numberOf(cost),
-        textOf(fieldOf('tier', look)),
-        routeOf(look('route')),
-        outcomeOf(look('outcome')),
+        hasCost ? numberOf(cost) : 1,
+        {
+          tier: textOf(fieldOf('tier', look)),
+          route,
+          outcome: outcomeOf(look('outcome')),
+          http,
+          isKey: given.key !== undefined || names.key === 'key',
+          // Callers of the API say a cost; the gateway takes that of the route.
+          isCost: hasCost && (!costsOfRoutes || !route || look('api') === true),
+        },
       )
     },
   }

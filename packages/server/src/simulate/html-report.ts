@@ -1,6 +1,15 @@
 import { type Html, html, htmlTable } from './html.ts'
 import { sharesPlot, timelinePlot, usagePlot } from './html-plots.ts'
-import { clientsText, noSuggestion, notesOf, trafficNotes, WHOLE_SECONDS } from './notes.ts'
+import {
+  clientsText,
+  hasRoutes,
+  noSuggestion,
+  notesOf,
+  refusedOf,
+  routeName,
+  trafficNotes,
+  WHOLE_SECONDS,
+} from './notes.ts'
 import type { Report, RuleSetReport } from './report.ts'
 import { clockTime, count, counted, part, percent, plain, span } from './shown.ts'
 
@@ -116,6 +125,7 @@ ${notesOf(set).map((note) => html`<p>${note}</p>`)}
 ${changed ? htmlTable(changed) : html``}
 ${change?.unknown ? html`<p>Requests of which the log does not say what happened: ${count(change.unknown)}</p>` : html``}
 ${byRule.length > 1 ? ruleTable(set) : html``}
+${hasRoutes(set) ? routeTable(set) : html``}
 ${byTier.length > 0 ? tierTable(set) : html``}
 ${top.length > 0 ? topTable(set) : html``}`
 }
@@ -134,6 +144,18 @@ function topTable({ top }: RuleSetReport): Html {
       plain(key),
       right(part(refused, requests)),
       right(count(requests)),
+    ]),
+  ])
+}
+
+function routeTable({ byRoute }: RuleSetReport): Html {
+  return htmlTable([
+    ['route', right('requests'), right('units'), right('refused'), right('would be refused')],
+    ...byRoute.map((each) => [
+      routeName(each),
+      right(count(each.requests)),
+      right(each.mode === 'open' ? '' : count(each.units)),
+      ...refusedOf(each).map(right),
     ]),
   ])
 }

@@ -2,6 +2,7 @@ import { SluiceError } from 'sluice'
 import { createCombinedReader } from './combined-lines.ts'
 import { createCsvReader, splitCsv } from './csv-lines.ts'
 import { createFieldReader, type FieldNames, isUsual } from './fields.ts'
+import type { PathNeed } from './http-request.ts'
 import { createJsonReader } from './json-lines.ts'
 import type { LineReader } from './request.ts'
 import { cut } from './shown.ts'
@@ -18,6 +19,8 @@ export interface LogOptions {
   /** What a client is known by in the combined format: `address` or `user`. */
   readonly key?: string | undefined
   readonly fields: FieldNames
+  /** Whether the rule sets need paths, methods and hosts. */
+  readonly paths?: PathNeed | undefined
 }
 
 /** OpenFormat reads the lines of one log. */
@@ -42,7 +45,12 @@ const DECISIONS: FieldNames = { time: 'time', key: 'key', cost: 'cost', tier: 't
 export function openFormat(lines: readonly string[], options: LogOptions): OpenFormat {
   const format = options.format ?? detected(lines, options.fields)
   if (format === 'combined') {
-    return { format, read: createCombinedReader(options.key), names: () => ({}), hasHeader: false }
+    return {
+      format,
+      read: createCombinedReader(options.key, options.paths),
+      names: () => ({}),
+      hasHeader: false,
+    }
   }
   if (options.key !== undefined) {
     throw new SluiceError(
@@ -52,10 +60,12 @@ export function openFormat(lines: readonly string[], options: LogOptions): OpenF
   }
   if (format === 'decisions') {
     const named = given(options.fields)
-    const read = createJsonReader(createFieldReader({ ...DECISIONS, ...named }))
+    const costsOfRoutes = named.cost === undefined
+    const fields = createFieldReader({ ...DECISIONS, ...named }, options.paths, costsOfRoutes)
+    const read = createJsonReader(fields)
     return { format, read, names: () => named, hasHeader: false }
   }
-  const fields = createFieldReader(options.fields)
+  const fields = createFieldReader(options.fields, options.paths)
   const hasHeader = format === 'csv'
   const read = hasHeader ? createCsvReader(lines[0], fields) : createJsonReader(fields)
   return { format, read, names: fields.names, hasHeader }

@@ -1,14 +1,20 @@
-import type { RuleSetReport, Traffic } from './report.ts'
-import { count, counted, part, span } from './shown.ts'
+import type { RouteReport, RuleSetReport, Traffic } from './report.ts'
+import { count, counted, part, plain, span } from './shown.ts'
 
 /** notesOf says what is special about a rule set's figures, a sentence each. */
 export function notesOf(set: RuleSetReport): string[] {
-  const { refused, shadowed, delayed, retries, evictions, longestDelayMs } = set
+  const { requests, refused, shadowed, open, lost, leftOut } = set
+  const { delayed, retries, evictions, longestDelayMs } = set
   return [
     ...(refused === 0 ? ['refuses nothing'] : []),
     ...(shadowed > 0
       ? [`of these ${part(shadowed, refused)} on routes in shadow, which refuse nobody`]
       : []),
+    ...(open > 0 ? [`${part(open, requests)} on open routes, where nothing is counted`] : []),
+    ...(lost > 0
+      ? [`${part(lost, requests)} that no route is meant for: 404 or 400, and not counted`]
+      : []),
+    ...(leftOut.length > 0 ? [`not looked at: ${leftOut.join(', ')}`] : []),
     ...(delayed > 0
       ? [`${counted(delayed, 'request')} held, for ${span(longestDelayMs)} at most`]
       : []),
@@ -42,4 +48,20 @@ export function trafficNotes({ untracked }: Traffic): string[] {
     `requests of clients beyond --max-clients: ${count(untracked)}`,
     '  they are decided, but left out of all that is told by client',
   ]
+}
+
+/** hasRoutes tells whether there is more to say of routes than of all requests together. */
+export function hasRoutes({ byRoute }: RuleSetReport): boolean {
+  return byRoute.length > 1 || byRoute.some(({ mode }) => mode !== 'limited')
+}
+
+/** routeName names a route, and how far it refuses. */
+export function routeName({ route, mode }: RouteReport): string {
+  return mode === 'limited' ? plain(route) : `${plain(route)} (${mode})`
+}
+
+/** refusedOf says what a route refuses, or would refuse. */
+export function refusedOf({ mode, refused, requests }: RouteReport): [string, string] {
+  if (mode === 'open') return ['', '']
+  return mode === 'shadow' ? ['', part(refused, requests)] : [part(refused, requests), '']
 }

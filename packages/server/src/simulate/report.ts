@@ -74,6 +74,12 @@ export interface RuleSetReport {
   readonly refusedUnits: number
   /** Of `refused` those on routes in shadow, which refuse nobody. */
   readonly shadowed: number
+  /** Of `allowed` those on open routes, where nothing is counted. */
+  readonly open: number
+  /** Of `allowed` those that no route is meant for, which are answered with 404 or 400. */
+  readonly lost: number
+  /** What of a configuration is not looked at: `allowList`, `denyList`. */
+  readonly leftOut: readonly string[]
   readonly clients: number
   readonly refusedClients: number
   readonly refusedClientShare: number
@@ -85,12 +91,25 @@ export interface RuleSetReport {
   /** Above 0, there were more clients than could be held, and the answers are stricter. */
   readonly evictions: number
   readonly byRule: readonly { readonly rule: string; readonly refused: number }[]
+  /** Empty where the log tells no routes. */
+  readonly byRoute: readonly RouteReport[]
   readonly byTier: readonly TierReport[]
   readonly top: readonly TopClient[]
   /** Refusals by the bins of `traffic.timeline`. */
   readonly timeline: readonly number[]
   /** Compared with what happened; undefined when the log does not say. */
   readonly change: Change | undefined
+}
+
+/** RouteReport counts the requests of a route of a configuration. */
+export interface RouteReport {
+  readonly route: string
+  /** Whether it refuses, lets all through what it would refuse, or counts nothing. */
+  readonly mode: 'limited' | 'shadow' | 'open'
+  readonly requests: number
+  readonly units: number
+  /** In shadow, what it would refuse. */
+  readonly refused: number
 }
 
 /** TierReport counts a client under the tier of its first request. */

@@ -9,8 +9,6 @@ import {
   SluiceError,
   type Store,
 } from 'sluice'
-import { createLimits, noAssignments } from '../limits.ts'
-import type { Settings } from '../settings.ts'
 import type { Request } from './request.ts'
 
 /** Verdict is what a simulation needs of a decision. */
@@ -28,12 +26,27 @@ export interface RuleSet {
   readonly name: string
   /** Decides and spends, at the time of the clock it was made with. */
   decide(request: Request): Verdict
-  /** The tier to count a request under; undefined when nothing is known of tiers. */
-  tierOf(request: Request): string | undefined
-  /** Whether the route of a request refuses nobody, whatever is decided. */
-  isShadow(request: Request): boolean
+  /** Where a request belongs, whatever is decided. */
+  placeOf(request: Request): Place
   /** States that had to go because there were more clients than it could hold. */
   evictions(): number
+  /** What of a configuration is not looked at. */
+  readonly leftOut: readonly string[]
+}
+
+/** Place is what a request is counted under. */
+export interface Place {
+  /** The tier of its client; undefined when nothing is known of tiers. */
+  readonly tier: string | undefined
+  /** The name of its route; undefined when nothing is known of routes. */
+  readonly route: string | undefined
+  /**
+   * What its route makes of decisions: `limited` refuses, `shadow` lets through, `open` counts
+   * nothing; `lost` is a request that no route is meant for, answered with 404 or 400.
+   */
+  readonly mode: 'limited' | 'shadow' | 'open' | 'lost'
+  /** What is counted: 0 where nothing is. */
+  readonly cost: number
 }
 
 /** RuleSetOptions are where the states are kept. */
@@ -43,13 +56,11 @@ export interface RuleSetOptions {
   readonly maxKeys: number
 }
 
-const ALLOWED: Verdict = { allowed: true, delayMs: 0, retryAfterMs: 0, rule: '' }
+/** ALLOWED is the verdict on what passes at once. */
+export const ALLOWED: Verdict = { allowed: true, delayMs: 0, retryAfterMs: 0, rule: '' }
 
 /** NEVER is the name under which a cost above the capacity of a rule is counted. */
 export const NEVER = 'cost above capacity'
-
-/** The tier under which clients with rules of their own are counted. */
-const OVERRIDE = 'override'
 
 /**
  * parseRuleSet reads rules with a comma between, such as `'5/1s, 1000/1d fixed-window'`: all of
@@ -74,67 +85,17 @@ export function createRuleSet(name: string, rules: readonly Rule[], options: Rul
   return {
     name,
     decide: ({ key, cost }) => ask(limiter, own(key), cost, undefined),
-    tierOf: ({ tier }) => tier,
-    isShadow: () => false,
+    placeOf: ({ tier, cost }) => ({ tier, route: undefined, mode: 'limited', cost }),
     evictions: () => limiter.stats().evictions,
+    leftOut: [],
   } satisfies RuleSet
 }
 
-/**
- * createConfigRuleSet is what the service makes of a configuration: tiers, clients, overrides, and
- * the rules of a route where the log names one. The tier of a log is that of the configuration of
- * its day: it counts with `trustsTier` only, or for a client that the configuration does not name
- * and that was asked about over the API, which may name a tier.
- */
-export function createConfigRuleSet(
-  name: string,
-  settings: Settings,
-  options: RuleSetOptions,
-  trustsTier = false,
-): RuleSet {
-  const events = { onDegraded() {}, onRecovered() {} }
-  const { made, own } = onSmallest(options, (store) =>
-    createLimits(settings, store, noAssignments, events),
-  )
-  const { tiers, routes, policy, all } = made
-  const ask = askOf([
-    ...Object.values(settings.tiers).flat(),
-    ...Object.values(settings.overrides).flat(),
-    ...settings.routes.flatMap(({ rules }) => rules ?? []),
-  ])
-  const open = new Set(settings.routes.filter(({ isOpen }) => isOpen).map(({ name }) => name))
-  const shadow = new Set(settings.routes.filter((route) => route.shadow).map(({ name }) => name))
-  const isNamed = (key: string) =>
-    Object.hasOwn(settings.clients, key) || Object.hasOwn(settings.overrides, key)
-  function known({ key, tier, route }: Request): string | undefined {
-    if (tier === undefined || !Object.hasOwn(settings.tiers, tier)) return undefined
-    return trustsTier || (route === '' && !isNamed(key)) ? tier : undefined
-  }
-  return {
-    name,
-    decide(request) {
-      const { key, cost, route } = request
-      if (route) {
-        if (open.has(route)) return ALLOWED
-        const limiter = routes.get(route)
-        if (limiter) return ask(limiter as Limiter, own(key), cost, undefined)
-      }
-      return ask(tiers as Limiter, own(key), cost, known(request))
-    },
-    tierOf: (request) =>
-      Object.hasOwn(settings.overrides, request.key)
-        ? OVERRIDE
-        : (known(request) ?? policy.tierOf(request.key)),
-    isShadow: ({ route }) => route !== undefined && shadow.has(route),
-    evictions: () =>
-      [...all.values()].reduce((sum, limiter) => sum + (limiter as Limiter).stats().evictions, 0),
-  }
-}
-
+/** Ask asks a limiter about a request of a key. */
 type Ask = (limiter: Limiter, key: string, cost: number, tier: string | undefined) => Verdict
 
-/** The quickest way to ask: `allow` builds no decision, but hides delays. */
-function askOf(rules: readonly Rule[]): Ask {
+/** askOf gives the quickest way to ask: `allow` builds no decision, but hides delays. */
+export function askOf(rules: readonly Rule[]): Ask {
   const quick = !rules.some(({ algorithm }) => algorithm.delays)
   return (limiter, key, cost, tier) => {
     const options = tier === undefined ? undefined : { tier }
@@ -149,8 +110,8 @@ function askOf(rules: readonly Rule[]): Ask {
   }
 }
 
-/** Makes it on a store for millions of keys, or else on the one that holds every rule. */
-function onSmallest<T>(
+/** onSmallest makes something on a store for millions of keys, or on the one that holds every rule. */
+export function onSmallest<T>(
   options: RuleSetOptions,
   make: (store: Store) => T,
 ): { made: T; own: (key: string) => string } {

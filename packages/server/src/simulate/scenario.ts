@@ -1,6 +1,6 @@
 import { createEventQueue } from './event-queue.ts'
 import { createRandom } from './random.ts'
-import type { Request } from './request.ts'
+import { NOTHING_TOLD, type Request } from './request.ts'
 
 /** SCENARIOS are the names of all, and what each is about. */
 export const SCENARIOS = {
@@ -107,12 +107,11 @@ export function createScenario(options: ScenarioOptions): Scenario {
       if (timeUs >= endUs) return undefined
       const { key, only, tries: tried } = queue.next()
       const request = {
+        ...NOTHING_TOLD,
+        isKey: true,
         timeUs,
         key,
         cost: 1,
-        tier: undefined,
-        route: undefined,
-        outcome: undefined,
         only,
       }
       tries.set(request, tried)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { createLimiter, memoryStore, type SluiceError } from 'sluice'
 import { manualClock } from 'sluice/testing'
 import { describe, expect, it } from 'vitest'
-import type { Request } from './request.ts'
+import { type Request, requestOf } from './request.ts'
 import { createRuleSet, NEVER, parseRuleSet, type RuleSet } from './rule-set.ts'
 import { createSimulation } from './simulation.ts'
 import { createVirtualClock } from './virtual-clock.ts'
@@ -38,7 +38,7 @@ function requestsOf(steps: readonly Step[]): Request[] {
   let timeUs = START_US
   return steps.map(({ key, cost, afterUs }) => {
     timeUs += afterUs
-    return { timeUs, key, cost, tier: undefined, route: undefined, outcome: undefined, only: -1 }
+    return requestOf(timeUs, key, cost) as Request
   })
 }
 

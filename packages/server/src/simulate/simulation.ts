@@ -80,6 +80,8 @@ export function createSimulation(options: SimulationOptions): Simulation {
         tallies[i].count(request, client, verdict)
         if (verdict.allowed) continue
         timeline.count(1 + i, nowUs)
+        // Who is let through does not come again.
+        if (ruleSets[i].placeOf(request).mode === 'shadow') continue
         onRefused?.(request, i, verdict.retryAfterMs)
       }
     },

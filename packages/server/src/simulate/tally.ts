@@ -1,8 +1,8 @@
 import type { Clients } from './clients.ts'
 import { createColumn } from './column.ts'
-import type { Change, RuleSetReport, TierReport, TopClient } from './report.ts'
+import type { Change, RouteReport, RuleSetReport, TierReport, TopClient } from './report.ts'
 import type { Request } from './request.ts'
-import type { RuleSet, Verdict } from './rule-set.ts'
+import type { Place, RuleSet, Verdict } from './rule-set.ts'
 
 /** Tally counts what one rule set answers. */
 export interface Tally {
@@ -16,9 +16,12 @@ const MOST_TIERS = 100
 const OTHER_TIERS = 'other tiers'
 const NO_TIER = 'no tier'
 
+type Writable<T> = { -readonly [name in keyof T]: T[name] }
+
 /** createTally takes 8 bytes a client, and 4 where there are tiers, besides what the rule set itself keeps. */
 export function createTally(set: RuleSet): Tally {
   const byRule = new Map<string, number>()
+  const byRoute = new Map<string, Writable<RouteReport>>()
   const tiers = new Map<string, number>()
   const tierCounts: { requests: number; refused: number }[] = []
   const requestsOf = createColumn()
@@ -31,6 +34,8 @@ export function createTally(set: RuleSet): Tally {
   let units = 0
   let refusedUnits = 0
   let shadowed = 0
+  let open = 0
+  let lost = 0
   let delayed = 0
   let longestDelayMs = 0
   let retries = 0
@@ -42,6 +47,18 @@ export function createTally(set: RuleSet): Tally {
     tierCounts.push({ requests: 0, refused: 0 })
     tiers.set(name, tierCounts.length - 1)
     return tierCounts.length - 1
+  }
+
+  function countRoute({ route, mode, cost }: Place, allowed: boolean): void {
+    if (route === undefined || mode === 'lost') return
+    let of = byRoute.get(route)
+    if (!of) {
+      of = { route, mode, requests: 0, units: 0, refused: 0 }
+      byRoute.set(route, of)
+    }
+    of.requests += 1
+    of.units += cost
+    if (!allowed) of.refused += 1
   }
 
   function countChange({ outcome }: Request, allowed: boolean): void {
@@ -70,13 +87,17 @@ export function createTally(set: RuleSet): Tally {
 
   return {
     count(request, client, { allowed, delayMs, rule }) {
-      const { cost } = request
-      const tier = tierNumber(set.tierOf(request) ?? NO_TIER)
+      const place = set.placeOf(request)
+      const { cost, mode } = place
+      const tier = tierNumber(place.tier ?? NO_TIER)
       requests += 1
       units += cost
       if (request.only >= 0) retries += 1
       tierCounts[tier].requests += 1
+      countRoute(place, allowed)
       countChange(request, allowed)
+      if (mode === 'open') open += 1
+      if (mode === 'lost') lost += 1
       if (client >= 0) {
         // The first tier is 0 anyway, and often the only one.
         if (tier > 0 && requestsOf.get(client) === 0) tierOf.set(client, tier)
@@ -89,7 +110,7 @@ export function createTally(set: RuleSet): Tally {
       if (allowed) return
       refused += 1
       refusedUnits += cost
-      if (set.isShadow(request)) shadowed += 1
+      if (mode === 'shadow') shadowed += 1
       tierCounts[tier].refused += 1
       byRule.set(rule, (byRule.get(rule) ?? 0) + 1)
       if (client >= 0) refusedOf.add(client, 1)
@@ -106,6 +127,9 @@ export function createTally(set: RuleSet): Tally {
         units,
         refusedUnits,
         shadowed,
+        open,
+        lost,
+        leftOut: set.leftOut,
         clients: clients.size(),
         refusedClients: count,
         refusedClientShare: share(count, clients.size()),
@@ -116,6 +140,7 @@ export function createTally(set: RuleSet): Tally {
         byRule: [...byRule]
           .map(([rule, refused]) => ({ rule, refused }))
           .sort((a, b) => b.refused - a.refused),
+        byRoute: [...byRoute.values()].sort((a, b) => b.requests - a.requests),
         byTier: tierReports(clients),
         top: first,
         timeline,

@@ -1,4 +1,13 @@
-import { clientsText, noSuggestion, notesOf, trafficNotes, WHOLE_SECONDS } from './notes.ts'
+import {
+  clientsText,
+  hasRoutes,
+  noSuggestion,
+  notesOf,
+  refusedOf,
+  routeName,
+  trafficNotes,
+  WHOLE_SECONDS,
+} from './notes.ts'
 import type { Report, RuleSetReport } from './report.ts'
 import { clockTime, count, counted, part, percent, plain, shareName, span } from './shown.ts'
 import { sparkline, textTable } from './text-table.ts'
@@ -135,6 +144,7 @@ function ruleSetLines(set: RuleSetReport, { traffic }: Report): string[] {
     const rows = byRule.map(({ rule, refused: by }) => [rule, part(by, refused)])
     lines.push(...textTable([{ head: 'refused by rule' }, { head: 'requests', right: true }], rows))
   }
+  if (hasRoutes(set)) lines.push(...routeLines(set))
   if (byTier.length > 0) lines.push(...tierLines(set))
   if (top.length > 0) {
     lines.push(
@@ -149,6 +159,24 @@ function ruleSetLines(set: RuleSetReport, { traffic }: Report): string[] {
     )
   }
   return lines
+}
+
+function routeLines({ byRoute }: RuleSetReport): string[] {
+  return textTable(
+    [
+      { head: 'route' },
+      { head: 'requests', right: true },
+      { head: 'units', right: true },
+      { head: 'refused', right: true },
+      { head: 'would be refused', right: true },
+    ],
+    byRoute.map((each) => [
+      routeName(each),
+      count(each.requests),
+      each.mode === 'open' ? '' : count(each.units),
+      ...refusedOf(each),
+    ]),
+  )
 }
 
 function tierLines({ byTier }: RuleSetReport): string[] {
