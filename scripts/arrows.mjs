@@ -64,7 +64,7 @@ const rooms = {
       ...['settings', 'config', 'app', 'gateway', 'api', 'dashboard', 'metrics', 'simulate'],
       'npm',
     ],
-    simulate: ['settings', 'npm'],
+    simulate: ['settings', 'gateway', 'npm'],
     config: ['settings', 'app', 'gateway', 'api', 'dashboard', 'metrics', 'npm'],
     app: ['settings', 'gateway', 'api', 'dashboard', 'metrics', 'npm'],
     gateway: ['settings', 'metrics', 'npm'],
