@@ -103,6 +103,11 @@ async function whileStopped<T>(action: () => Promise<T>): Promise<T> {
   }
 }
 
+function block(ms: number): void {
+  const endMs = performance.now() + ms
+  while (performance.now() < endMs);
+}
+
 /** What Redis says remains of a key, whatever the limiter that is tested believes. */
 async function remainingOf(name: string, key: string): Promise<number> {
   const limiter = createLimiter(rule, { store: redisStore(admin), name, timeoutMs: 20_000 })
@@ -179,6 +184,46 @@ describe.each(clients)('while Redis stands still, by %s,', (client, at) => {
   })
 })
 
+describe.each(clients)(
+  'while Redis stands still and the event loop is busy, by %s,',
+  (client, at) => {
+    it.each([8, 20])('calls are decided in time, %i ms at a time', async (busyMs) => {
+      for (const round of [1, 2, 3]) {
+        const name = `${client} busy ${busyMs} ${round}`
+        const limiter = await limiterOn(connected[at].client, name)
+        const { mostMs, turnMs, sources } = await whileStopped(() => askWhileBusy(limiter, busyMs))
+        expect(mostMs).toBeLessThan(TIMEOUT_MS + 2 * turnMs + SLACK_MS)
+        expect(sources).toEqual(new Set(['local']))
+        await answering(limiter)
+      }
+    })
+  },
+)
+
+/** Asks for 300 ms, and is busy between; how long an answer took at most, and a turn of the loop. */
+async function askWhileBusy(limiter: AsyncLimiter, busyMs: number) {
+  const startMs = performance.now()
+  const sources = new Set<string>()
+  let [asked, mostMs, turnMs] = [0, 0, 0]
+  for (let nowMs = startMs; asked > 0 || nowMs < startMs + 300; ) {
+    const sinceMs = nowMs
+    for (let i = 0; i < 4 && nowMs < startMs + 300; i += 1) {
+      asked += 1
+      void limiter.check('alice').then(({ source }) => {
+        asked -= 1
+        mostMs = Math.max(mostMs, performance.now() - sinceMs)
+        sources.add(source)
+      })
+    }
+    block(busyMs)
+    await tick()
+    nowMs = performance.now()
+    turnMs = Math.max(turnMs, nowMs - sinceMs)
+    if (nowMs > startMs + 10_000) throw new Error(`${asked} calls were not decided`)
+  }
+  return { mostMs, turnMs, sources }
+}
+
 /** Makes calls that time out, on trips of their own; gives what remains, and the trips that arrived. */
 async function late(name: string, limiter: AsyncLimiter) {
   const before = await scriptsRun()
@@ -218,11 +263,6 @@ describe('a call that timed out', () => {
 describe('an event loop that is blocked for longer than the timeout', () => {
   const BLOCK_MS = 200
 
-  const block = () => {
-    const endMs = performance.now() + BLOCK_MS
-    while (performance.now() < endMs);
-  }
-
   it.each(clients)('makes no timeouts of answers that have arrived, by %s', async (client, at) => {
     const limiter = await limiterOn(connected[at].client, `${client} blocked`)
     const asked = [
@@ -236,10 +276,25 @@ describe('an event loop that is blocked for longer than the timeout', () => {
       const answer = ask()
       // This client writes only when the loop comes round.
       if (client === 'node-redis') await tick()
-      block()
+      block(BLOCK_MS)
       const sources = [await answer].flat().map(({ source }) => source)
       expect(new Set(sources)).toEqual(new Set(['store']))
     }
+  })
+
+  it.each(clients)('makes none of what it could not write before, by %s', async (client, at) => {
+    const limiter = await limiterOn(connected[at].client, `${client} unwritten`)
+    const rounds: string[][] = []
+    for (let i = 0; i < 3; i += 1) {
+      await sleep(2 * TIMEOUT_MS)
+      // All but the first wait for its trip.
+      const answers = Array.from({ length: 20 }, () => limiter.check('alice'))
+      block(BLOCK_MS)
+      const sources = (await Promise.all(answers)).map(({ source }) => source)
+      rounds.push([...new Set(sources)])
+    }
+    // In the moment that is left somebody else may have needed the machine.
+    expect(rounds).toContainEqual(['store'])
   })
 
   it('makes none either when it is blocked again as soon as it has read an answer', async () => {
@@ -247,7 +302,7 @@ describe('an event loop that is blocked for longer than the timeout', () => {
     await tick()
     for (let i = 0; i < 3; i += 1) {
       const answer = limiter.check('alice')
-      block()
+      block(BLOCK_MS)
       expect((await answer).source).toBe('store')
     }
   })
@@ -256,7 +311,7 @@ describe('an event loop that is blocked for longer than the timeout', () => {
     await tick()
     const answer = admin.ping()
     const late = sleep(TIMEOUT_MS, 'late')
-    block()
+    block(BLOCK_MS)
     expect(await Promise.race([answer, late])).toBe('late')
   })
 })

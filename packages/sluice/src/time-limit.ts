@@ -3,9 +3,13 @@ import { soon } from './soon.ts'
 
 /** Timed is something that may take too long. What runs is a chain, the oldest first. */
 export interface Timed {
-  /** The moment at which it is too late. Set when its time begins; it may be put off. */
+  /** The moment at which it is too late. Set when its time begins; it is put off once at most. */
   dueMs: number
   isRunning: boolean
+  /** There is no more time than until `dueMs`. */
+  isPutOff: boolean
+  /** It was too late already when it was put off. */
+  wasLate: boolean
   older: Timed | undefined
   newer: Timed | undefined
   failed(error: unknown): void
@@ -13,65 +17,86 @@ export interface Timed {
 
 /**
  * TimeLimit has one timer for any number of things. When the event loop was blocked, timers fire
- * before sockets are read, and what was to be sent has not been; so nobody is charged with the time
- * that a timer is late, and the sockets are read once more before anything is too late.
+ * before sockets are read, and what was to be sent has not been. So the sockets are read once more
+ * before anything is too late, and after a block there is a moment to send and be answered, once.
+ *
+ * Nothing takes longer than the limit, two turns of the event loop and 30 ms, however busy the loop
+ * is: one turn until the timer fires, and one until the sockets were read or it fires again.
  */
 export interface TimeLimit {
   /** Its time begins: it fails when that is over. */
   start(timed: Timed): void
   /** Its time ends; false if it was over. */
   stop(timed: Timed): boolean
+  /** Puts off what is late because the event loop was blocked; false if there is no more time. */
+  putOff(timed: Timed): boolean
   /** The outcome of a promise, as long as there is time. */
   limited<T>(promise: Promise<T>): Promise<T>
 }
 
-/** A timer that is late by more than this was kept waiting by something. */
-const USUAL_LAG_MS = 5
+/** The event loop was blocked if a timer is later than this. */
+const USUAL_LAG_MS = 10
+
+/** How long there is to send and be answered after a block, if the limit is not shorter. */
+const MOMENT_MS = 20
 
 export function createTimeLimit(limitMs: number): TimeLimit {
   let oldest: Timed | undefined
   let newest: Timed | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
 
-  function arm(): void {
-    timer = undefined
-    if (!oldest) return
-    const ms = Math.max(0, oldest.dueMs - performance.now())
-    const dueMs = performance.now() + ms
-    timer = setTimeout(() => {
-      const nowMs = performance.now()
-      const lagMs = nowMs - dueMs
-      if (lagMs > USUAL_LAG_MS) putOff(nowMs + Math.min(lagMs, limitMs))
-      soon(() => stopLate(nowMs))
-    }, ms)
+  function arm(next: Timed | undefined): void {
+    timer = next && setTimeout(fired, Math.max(0, next.dueMs - performance.now()))
   }
 
-  function putOff(untilMs: number): void {
+  function fired(): void {
+    timer = undefined
+    const nowMs = performance.now()
+    if (oldest && nowMs - oldest.dueMs > USUAL_LAG_MS) {
+      // What was late before has waited for two turns already.
+      while (oldest?.wasLate && oldest.dueMs <= nowMs) fail(oldest)
+      putAllOff(nowMs)
+    }
+    let next = oldest
+    for (; next && next.dueMs <= nowMs; next = next.newer) next.isPutOff = true
+    if (next !== oldest) soon(() => stopLate(nowMs))
+    // Not later: a timer that is set at the end of a turn misses the next one.
+    arm(next)
+  }
+
+  /** Also what is about to be late: the chain stays in the order of time. */
+  function putAllOff(nowMs: number): void {
+    const untilMs = nowMs + Math.min(limitMs, MOMENT_MS)
     for (let timed = oldest; timed && timed.dueMs < untilMs; timed = timed.newer) {
+      if (timed.isPutOff) continue
+      timed.isPutOff = true
+      timed.wasLate = timed.dueMs <= nowMs
       timed.dueMs = untilMs
     }
   }
 
   function stopLate(nowMs: number): void {
+    while (oldest && oldest.dueMs <= nowMs) fail(oldest)
+  }
+
+  function fail(timed: Timed): void {
     try {
-      while (oldest && oldest.dueMs <= nowMs) {
-        const timed = oldest
-        timed.failed(tooLate(limitMs))
-        stop(timed)
-      }
+      timed.failed(tooLate(limitMs))
     } finally {
-      arm()
+      stop(timed)
     }
   }
 
   function start(timed: Timed): void {
     timed.dueMs = performance.now() + limitMs
     timed.isRunning = true
+    timed.isPutOff = false
+    timed.wasLate = false
     timed.older = newest
     if (newest) newest.newer = timed
     else oldest = timed
     newest = timed
-    if (timer === undefined) arm()
+    if (timer === undefined) arm(timed)
     else if (oldest === timed) timer.ref?.()
   }
 
@@ -93,10 +118,23 @@ export function createTimeLimit(limitMs: number): TimeLimit {
   return {
     start,
     stop,
+    putOff(timed) {
+      const nowMs = performance.now()
+      if (!timed.isRunning || timed.isPutOff || nowMs - timed.dueMs <= USUAL_LAG_MS) return false
+      putAllOff(nowMs)
+      return true
+    },
     limited: (promise) =>
       new Promise((resolve, reject) => {
-        const chain = { isRunning: false, older: undefined, newer: undefined }
-        const timed: Timed = { dueMs: 0, ...chain, failed: reject }
+        const timed: Timed = {
+          dueMs: 0,
+          isRunning: false,
+          isPutOff: false,
+          wasLate: false,
+          older: undefined,
+          newer: undefined,
+          failed: reject,
+        }
         start(timed)
         const ended = () => stop(timed)
         promise.then(ended, ended)

@@ -24,6 +24,8 @@ export class Asked implements TableRequest, Timed {
   readonly reject: (error: unknown) => void
   dueMs = 0
   isRunning = false
+  isPutOff = false
+  wasLate = false
   older: Timed | undefined = undefined
   newer: Timed | undefined = undefined
 
@@ -56,6 +58,10 @@ export class Asked implements TableRequest, Timed {
     if (!this.parts.limit.stop(this)) return
     this.breaker.failed(this.pass!, error)
     this.answerInstead()
+  }
+
+  putOff(): boolean {
+    return this.parts.limit.putOff(this)
   }
 
   answerInstead(): void {

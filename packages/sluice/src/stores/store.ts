@@ -92,6 +92,11 @@ export interface TableRequest {
    * should change nothing any more. It may be put off meanwhile.
    */
   readonly dueMs: number
+  /**
+   * Asks for a little more time when `dueMs` has passed before it could begin. True if there is, as
+   * once after the event loop was blocked: `dueMs` is later then.
+   */
+  putOff?(): boolean
   /** Told once, later; `decisionOf` makes a decision of figures. */
   decided(decision: Decision): void
   failed(error: unknown): void

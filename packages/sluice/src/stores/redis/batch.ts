@@ -32,6 +32,8 @@ export interface Call {
   readonly more: number
   /** The moment of our clock from which on nobody waits for it. */
   readonly dueMs: number
+  /** As that of a `TableRequest`. */
+  putOff?(): boolean
   /** The next call of the same trip about this key. */
   next: Call | undefined
   /**

@@ -33,6 +33,10 @@ export class DecideCall implements Call {
     return this.request.dueMs
   }
 
+  putOff(): boolean {
+    return this.request.putOff?.() ?? false
+  }
+
   settle(view: View, leased: number, trip: Trip): void {
     const { set, key, cost, leases, denied, request } = this
     const decision = decisionOf(set.rules, set.figures)

@@ -107,7 +107,7 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
   function next(nowMs: number, most: number): Batch {
     if (queue.length === 1) {
       const [call] = queue
-      if (call.dueMs >= nowMs) {
+      if (call.dueMs >= nowMs || call.putOff?.()) {
         queue = []
         return { firsts: [call], untilMs: call.dueMs }
       }
@@ -123,7 +123,7 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
       if (last && last.set !== call.set) break
       names += last ? 0 : 1 + call.set.stateful.length
       if (names > MOST_NAMES && firsts.length > 0) break
-      if (call.dueMs < nowMs) {
+      if (call.dueMs < nowMs && !call.putOff?.()) {
         call.reject(new Error('Redis was too busy to be asked in time.'))
         continue
       }
