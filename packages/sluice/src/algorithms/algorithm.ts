@@ -24,6 +24,11 @@ export interface Algorithm {
    */
   readonly grows: boolean
   /**
+   * Whether units come back one by one, each after its gap, rather than together after `perUs`. Of
+   * those that do not a node of a fleet gets a whole number of units per window.
+   */
+  readonly flows: boolean
+  /**
    * The algorithm's twin for Redis, in Lua; '' if it has none. A text that ends by returning a table
    * `t` of functions that do as those here: `t.wait(s, r, cost, now)` as `waitUs`, `t.spend(…)` and
    * `t.refund(…)` alike, and `t.fresh(s, r)` as `freshAtUs`. The cells are `s[1]`, `s[2]`, …; of the
@@ -84,6 +89,7 @@ type Optional =
   | 'lua'
   | 'delays'
   | 'grows'
+  | 'flows'
   | 'refund'
   | 'delayUs'
   | 'carry'
@@ -97,6 +103,7 @@ const optional = [
   'lua',
   'delays',
   'grows',
+  'flows',
   'take',
   'refund',
   'delayUs',
@@ -139,6 +146,7 @@ export function defineAlgorithm(
     name: given.name,
     delays: given.delays ?? false,
     grows: given.grows ?? false,
+    flows: given.flows ?? false,
     lua: given.lua ?? '',
     cells: given.cells,
     waitUs: given.waitUs,

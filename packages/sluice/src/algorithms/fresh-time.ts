@@ -14,6 +14,8 @@ type FreshTime = Omit<Algorithm, 'name' | 'lua' | 'delays' | 'grows' | 'delayUs'
  * over `gapParts`. So every rate is exact and nothing drifts.
  */
 export const freshTime: FreshTime = {
+  flows: true,
+
   cells: (rule) => (rule.gapParts === 1 ? 1 : 2),
 
   waitUs(cells, at, rule, cost, nowUs) {

@@ -2,8 +2,13 @@ import { CENTURY_US } from '../duration.ts'
 import type { Rule } from '../rule.ts'
 
 /**
- * shareOf is the part of a rule that one node of a fleet keeps by itself: the capacity divided, at
- * least 1, at exactly limit / (per · fleetSize). A window is as long as its units take at that rate.
+ * shareOf is the part of a rule that one node of a fleet keeps by itself: the capacity divided,
+ * rounded down, at least 1. In any interval all nodes together admit at most what the rule promises;
+ * a fleet with more nodes than the capacity at most limit · t / per, and one unit for each node.
+ *
+ * Where units flow they do so at exactly limit / (per · fleetSize). A window keeps its length, as two
+ * of them and an edge would fit into `per` if it were shorter, unless there are fewer units than
+ * nodes: then it has one, and is as long as that takes.
  */
 export function shareOf(rule: Rule, fleetSize: number): Rule {
   if (fleetSize === 1 || rule.capacity === Number.POSITIVE_INFINITY) return rule
@@ -14,14 +19,15 @@ export function shareOf(rule: Rule, fleetSize: number): Rule {
   const gapRest = rest % rule.gapParts
   const fullUs = capacity * gapUs + Math.floor((capacity * gapRest) / rule.gapParts)
   const fullRest = (capacity * gapRest) % rule.gapParts
-  // A log counts in every interval, so its window must not become shorter.
   const sharedUs = fullUs + Math.sign(fullRest)
-  const perUs = rule.algorithm.grows ? Math.max(sharedUs, rule.perUs) : sharedUs
+  const isLonger = sharedUs > rule.perUs
   return Object.freeze({
     ...rule,
     limit: capacity,
-    perUs,
+    perUs: rule.algorithm.flows || isLonger ? sharedUs : rule.perUs,
     capacity,
+    // At an edge of the clock all nodes would admit their one unit again at once.
+    aligned: rule.aligned && !isLonger,
     gapUs,
     gapRest,
     fullUs,
@@ -36,6 +42,7 @@ function centuryOf(rule: Rule): Rule {
     ...rule,
     ...one,
     perUs: CENTURY_US,
+    aligned: false,
     gapUs: CENTURY_US,
     gapParts: 1,
     fullUs: CENTURY_US,
