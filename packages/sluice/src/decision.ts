@@ -38,6 +38,19 @@ export interface Decision {
   readonly source: Source
 }
 
+const failures = new WeakMap<Decision, unknown>()
+
+/** noteFailure remembers why a decision was made without asking its store. */
+export function noteFailure(decision: Decision, error: unknown): Decision {
+  failures.set(decision, error)
+  return decision
+}
+
+/** failureOf tells why a `'closed'` decision was made without asking its store. */
+export function failureOf(decision: Decision): unknown {
+  return failures.get(decision)
+}
+
 const none = undefined as never
 
 /**

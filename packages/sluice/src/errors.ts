@@ -61,3 +61,15 @@ export function shown(value: unknown): string {
     return 'a revoked proxy'
   }
 }
+
+/**
+ * reasonOf says what went wrong, in words. An error may have none of its own: that of a host with
+ * several addresses has one for each, and others have a code.
+ */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error === 'string' ? error : shown(error)
+  if (error.message !== '') return error.message
+  const { errors, code } = error as { readonly errors?: unknown; readonly code?: unknown }
+  if (Array.isArray(errors) && errors.length > 0) return errors.map(reasonOf).join('; ')
+  return typeof code === 'string' ? code : error.name
+}

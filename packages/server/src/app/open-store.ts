@@ -31,7 +31,7 @@ export function openStore(
       : new Redis(urls[0])
   // Without a listener a failed connection would end the process.
   client.on('error', (error: Error) => {
-    trouble = error.message
+    trouble = reasonOf(error)
     onError(error)
   })
   client.on('ready', () => {
@@ -47,6 +47,15 @@ export function openStore(
     trouble: () => trouble,
     close: () => client.disconnect(),
   }
+}
+
+/** What went wrong: of a Cluster its last node says it, of a host with several addresses each. */
+function reasonOf(error: Error): string {
+  const { lastNodeError, errors = [] } = error as Partial<AggregateError> & {
+    lastNodeError?: Error
+  }
+  if (lastNodeError) return `${error.message} ${reasonOf(lastNodeError)}`
+  return error.message || errors.map(reasonOf).join('; ') || error.name
 }
 
 function nodeOf(url: string): { host: string; port: number } {

@@ -8,7 +8,8 @@ export type Question = Pick<TableRequest, 'set' | 'key' | 'cost' | 'spend'>
 
 interface AskedParts {
   readonly limit: TimeLimit
-  instead(question: Question): Decision
+  /** Decides without the store, which failed with that error. */
+  instead(question: Question, error: unknown): Decision
 }
 
 /** Asked is a question that was put to the store. A class, since there is one for every decision. */
@@ -57,16 +58,16 @@ export class Asked implements TableRequest, Timed {
   failed(error: unknown): void {
     if (!this.parts.limit.stop(this)) return
     this.breaker.failed(this.pass!, error)
-    this.answerInstead()
+    this.answerInstead(error)
   }
 
   putOff(): boolean {
     return this.parts.limit.putOff(this)
   }
 
-  answerInstead(): void {
+  answerInstead(error = this.breaker.lastError()): void {
     try {
-      this.resolve(this.parts.instead(this))
+      this.resolve(this.parts.instead(this, error))
     } catch (error) {
       this.reject(error)
     }

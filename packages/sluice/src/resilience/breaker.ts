@@ -11,6 +11,8 @@ export type Pass = 'call' | 'probe'
 export interface Breaker {
   /** undefined: the store is not to be asked. */
   enter(): Pass | undefined
+  /** What a call failed with last. */
+  lastError(): unknown
   succeeded(pass: Pass): void
   failed(pass: Pass, error: unknown): void
 }
@@ -29,6 +31,7 @@ function createBreaker(on: { open(error: unknown): void; closed(): void }): Brea
       isProbing = true
       return 'probe'
     },
+    lastError: () => last,
     succeeded(pass) {
       if (pass === 'probe' && isOpen) {
         isOpen = false

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
 import { systemClock } from '../clock.ts'
-import { decisionOf, newFigures } from '../decision.ts'
+import { decisionOf, failureOf, newFigures } from '../decision.ts'
 import { SluiceError } from '../errors.ts'
 import { createLimiter } from '../limiter.ts'
 import type { AsyncStore, AsyncTable, TableRequest } from '../stores/store.ts'
@@ -10,10 +10,11 @@ import type { FailureOptions } from '../verbs.ts'
 /** A store that answers, fails or says nothing, as it is told. */
 function createShaky() {
   let mood: 'well' | 'failing' | 'silent' = 'well'
+  let failure = () => new Error('connection refused')
   const asked: TableRequest[] = []
   const act = async () => {
     if (mood === 'silent') await new Promise(() => {})
-    if (mood === 'failing') throw new Error('connection refused')
+    if (mood === 'failing') throw failure()
   }
   const table: AsyncTable = {
     use: (rules) => ({
@@ -48,6 +49,9 @@ function createShaky() {
     store,
     be(next: typeof mood) {
       mood = next
+    },
+    failBy(error: Error) {
+      failure = () => error
     },
   }
 }
@@ -111,6 +115,25 @@ describe('while its store fails, a limiter', () => {
       [false, 'closed'],
       [false, 'closed'],
     ])
+  })
+
+  it('remembers of each refusal why, if it is to be closed', async () => {
+    const { limiter, be, failBy } = shaky({ onStoreFailure: 'closed' })
+    const failures = async () => {
+      const all = await limiter.checkMany([{ key: 'a' }, { key: 'b' }])
+      return [await limiter.check('alice'), ...all].map(failureOf)
+    }
+    be('silent')
+    const late = expect.objectContaining({ code: 'SLUICE_STORE_UNAVAILABLE' })
+    expect(await failures()).toEqual([late, late, late])
+    // After two more nobody asks the store any more.
+    be('failing')
+    for (const reason of ['first', 'second', 'third']) {
+      const error = new Error(reason)
+      failBy(error)
+      const last = reason === 'third' ? new Error('second') : error
+      expect(await failures()).toEqual([last, last, last])
+    }
   })
 
   it('waits for a silent one no longer than timeoutMs', async () => {
@@ -213,6 +236,23 @@ describe('while its store fails, a limiter', () => {
     )
     await vi.waitFor(() => expect(told).toMatchObject([{ message: 'of onDegraded' }]))
     process.off('uncaughtException', uncaught)
+  })
+
+  it('says why it is unavailable where the error itself has no words', async () => {
+    const { limiter, be, failBy } = shaky()
+    be('failing')
+    const addresses = ['::1', '127.0.0.1'].map((each) => new Error(`ECONNREFUSED ${each}`))
+    for (const [error, reason] of [
+      [new AggregateError(addresses), 'ECONNREFUSED ::1; ECONNREFUSED 127.0.0.1'],
+      [Object.assign(new Error(''), { code: 'ECONNRESET' }), 'ECONNRESET'],
+      [new TypeError(''), 'TypeError'],
+    ] as const) {
+      failBy(error)
+      await expect(limiter.reset('alice')).rejects.toMatchObject({
+        message: `the store failed: ${reason}`,
+        cause: error,
+      })
+    }
   })
 
   it('takes no charge of nothing for a sign of life', async () => {

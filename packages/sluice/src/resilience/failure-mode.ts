@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
-import type { Decision } from '../decision.ts'
-import { SluiceError } from '../errors.ts'
+import { type Decision, noteFailure } from '../decision.ts'
+import { reasonOf, SluiceError } from '../errors.ts'
 import type { AsyncTable, RuleSet, TableRequest } from '../stores/store.ts'
 import { createTimeLimit } from '../time-limit.ts'
 import type { FailureOptions } from '../verbs.ts'
@@ -39,9 +39,10 @@ export function createFailureMode(
   const breakerFor = (key: string) => breakerOf(table.partOf?.(key) ?? 0)
   const local = createLocal(clock, fleetSize)
 
-  function instead(question: Question): Decision {
+  function instead(question: Question, error: unknown): Decision {
     if (onStoreFailure === 'local') return local.decide(question)
-    return uncounted(question.set.rules, onStoreFailure)
+    const decision = uncounted(question.set.rules, onStoreFailure)
+    return onStoreFailure === 'closed' ? noteFailure(decision, error) : decision
   }
 
   const parts = { limit, instead }
@@ -166,8 +167,9 @@ export function createFailureMode(
 
 function unavailable(error: unknown): SluiceError {
   if (error instanceof SluiceError) return error
-  const why = error instanceof Error ? error.message : String(error)
-  return new SluiceError('SLUICE_STORE_UNAVAILABLE', `the store failed: ${why}`, { cause: error })
+  return new SluiceError('SLUICE_STORE_UNAVAILABLE', `the store failed: ${reasonOf(error)}`, {
+    cause: error,
+  })
 }
 
 /** What a callback throws is nobody's decision: it goes where uncaught errors go. */

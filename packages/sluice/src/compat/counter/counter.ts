@@ -1,5 +1,5 @@
-import type { Decision } from '../../decision.ts'
-import { SluiceError, shown } from '../../errors.ts'
+import { type Decision, failureOf } from '../../decision.ts'
+import { reasonOf, SluiceError, shown } from '../../errors.ts'
 import { after, type Later } from '../../later.ts'
 import { createLimiter } from '../../limiter.ts'
 import { checkOptions } from '../../options.ts'
@@ -110,10 +110,13 @@ export function createCounter(options: DropInOptions, name: string, beyond: Beyo
 function countOf(decision: Decision, windowMs: number): Count {
   const { allowed, source, capacity, remaining, resetAfterMs, retryAfterMs } = decision
   if (source === 'open') return { hits: 1, resetMs: windowMs }
-  if (source === 'closed') {
-    throw new SluiceError('SLUICE_STORE_UNAVAILABLE', 'the store did not answer in time.')
-  }
+  if (source === 'closed') throw uncounted(failureOf(decision))
   // Only a block refuses: the rule itself admits everything.
   if (!allowed) return { hits: capacity, resetMs: retryAfterMs }
   return { hits: capacity - remaining, resetMs: resetAfterMs }
+}
+
+function uncounted(cause: unknown): SluiceError {
+  const why = `the store failed, so nothing was counted: ${reasonOf(cause)}`
+  return new SluiceError('SLUICE_STORE_UNAVAILABLE', why, { cause })
 }
