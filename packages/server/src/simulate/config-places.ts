@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { SluiceError } from 'sluice'
-import { plainPath } from '../gateway/path.ts'
+import { exactPath, plainPath } from '../gateway/path.ts'
 import { routeKey } from '../gateway/route-key.ts'
 import { type Asked, createRouter } from '../gateway/router.ts'
 import type { RouteSettings, Settings } from '../settings.ts'
@@ -44,6 +44,9 @@ export function createPlaces(file: string, { routes }: Settings): (request: Requ
   const asked: Asked = {
     get path() {
       return path
+    },
+    get exact() {
+      return exactPath(current.http!.target)
     },
     get method() {
       const { method } = current.http!
