@@ -23,77 +23,83 @@ describe('the import arrows', () => {
   })
 
   it.each([
-    ['a noun imports a noun', 'key.ts', "import { shown } from './errors.ts'"],
-    ['an algorithm imports a noun', 'algorithms/gcra.ts', "import { gcd } from '../exact.ts'"],
-    ['a room imports itself', 'stores/memory.ts', "import { a } from './redis/store.ts'"],
-    ['a noun takes a contract', 'rule.ts', "import type { A } from './algorithms/algorithm.ts'"],
-    ['limiter.ts takes its default store', 'limiter.ts', "import { m } from './stores/memory.ts'"],
+    ['core imports itself', 'core/key.ts', "import { shown } from './errors.ts'"],
+    ['an algorithm imports core', 'algorithms/gcra.ts', "import { gcd } from '../core/exact.ts'"],
+    ['an engine imports itself', 'stores/redis/redis.ts', "import { a } from './twins/exact.ts'"],
+    ['an engine imports rows', 'stores/memory/memory.ts', "import { a } from '../../rows/row.ts'"],
+    ['core takes a contract', 'core/rule.ts', "import type { A } from '../stores/store.ts'"],
+    [
+      'the limiter takes its default store',
+      'limiter/limiter.ts',
+      "import { m } from '../stores/memory/memory.ts'",
+    ],
     ['a middleware takes types', 'middleware/koa.ts', "import type { Context } from 'koa'"],
     ['a suite plays the model', 'testing/suite.ts', "import { m } from './model.ts'"],
-    ['a test imports anything', 'key.test.ts', "import { manualClock } from './testing/index.ts'"],
-    ['a comment is no import', 'key.ts', "// import { a } from './limiter.ts'"],
+    ['a test imports anything', 'core/key.test.ts', "import { m } from '../testing/index.ts'"],
+    ['a comment is no import', 'core/key.ts', "// import { a } from '../limiter/limiter.ts'"],
   ])('are kept when %s', (_, file, text) => expect(library({ [file]: text })).toEqual([]))
 
+  const limiter = '../limiter/limiter.ts'
   it.each([
-    ['a noun imports a room', 'key.ts', "import { a } from './limiter.ts'", 'limiter.ts'],
+    ['core imports a room', 'core/key.ts', `import { a } from '${limiter}'`, limiter],
     [
-      'a noun takes a value of a contract',
-      'rule.ts',
-      "import { defineAlgorithm } from './algorithms/algorithm.ts'",
-      'algorithms/algorithm.ts',
+      'core takes a value of a contract',
+      'core/rule.ts',
+      "import { a } from '../stores/store.ts'",
+      'stores/store.ts',
     ],
     [
       'inline types leave an import at run time',
-      'rule.ts',
-      "import { type Algorithm } from './algorithms/algorithm.ts'",
-      'algorithms/algorithm.ts',
+      'core/rule.ts',
+      "import { type Store } from '../stores/store.ts'",
+      'stores/store.ts',
     ],
-    ['a type crosses', 'key.ts', "import type { Limiter } from './limiter.ts'", 'limiter.ts'],
-    ['a type is spelled out', 'key.ts', "let a: import('./limiter.ts').Limiter", 'limiter.ts'],
-    ['a re-export crosses', 'key.ts', "export * from './limiter.ts'", 'limiter.ts'],
-    ['an import is dynamic', 'key.ts', "await import('./limiter.ts')", 'limiter.ts'],
+    ['a type crosses', 'core/key.ts', `import type { Limiter } from '${limiter}'`, limiter],
+    ['a type is spelled out', 'core/key.ts', `let a: import('${limiter}').Limiter`, limiter],
+    ['a re-export crosses', 'core/key.ts', `export * from '${limiter}'`, limiter],
+    ['an import is dynamic', 'core/key.ts', `await import('${limiter}')`, limiter],
     [
       'an algorithm imports a store',
       'algorithms/gcra.ts',
-      "import { a } from '../stores/memory.ts'",
-      'stores/memory.ts',
+      "import { a } from '../stores/memory/memory.ts'",
+      'stores/memory/memory.ts',
     ],
     [
       'a store imports an algorithm',
-      'stores/memory.ts',
-      "import { gcra } from '../algorithms/gcra.ts'",
+      'stores/memory/memory.ts',
+      "import { gcra } from '../../algorithms/gcra.ts'",
       'algorithms/gcra.ts',
     ],
     [
-      'a store imports limiter.ts',
-      'stores/a.ts',
-      "import { a } from '../limiter.ts'",
-      'limiter.ts',
+      'a store imports another engine',
+      'stores/memory/memory.ts',
+      "import { a } from '../redis/redis.ts'",
+      'stores/redis/redis.ts',
     ],
     [
-      'limiter.ts looks inside a store',
-      'limiter.ts',
-      "import { a } from './stores/memory-table.ts'",
-      'stores/memory-table.ts',
+      'a store imports the limiter',
+      'stores/memory/a.ts',
+      "import { a } from '../../limiter/limiter.ts'",
+      limiter,
     ],
-    ['policy.ts imports limiter.ts', 'policy.ts', "import { a } from './limiter.ts'", 'limiter.ts'],
+    [
+      'the limiter looks inside a store',
+      'limiter/limiter.ts',
+      "import { a } from '../stores/memory/memory-rows.ts'",
+      'stores/memory/memory-rows.ts',
+    ],
     [
       'parse-rule.ts imports a store',
-      'parse-rule.ts',
-      "import { memoryStore } from './stores/memory.ts'",
-      'stores/memory.ts',
+      'algorithms/parse-rule.ts',
+      "import { memoryStore } from '../stores/memory/memory.ts'",
+      'stores/memory/memory.ts',
     ],
-    [
-      'http imports a store',
-      'http/guard.ts',
-      "import { a } from '../stores/row.ts'",
-      'stores/row.ts',
-    ],
+    ['http imports rows', 'http/guard.ts', "import { a } from '../rows/row.ts'", 'rows/row.ts'],
     [
       'a middleware goes past http',
       'middleware/koa.ts',
-      "import { createLimiter } from '../limiter.ts'",
-      'limiter.ts',
+      `import { createLimiter } from '${limiter}'`,
+      limiter,
     ],
     [
       'the reference model imports an algorithm',
@@ -103,8 +109,8 @@ describe('the import arrows', () => {
     ],
     [
       'a room imports testing',
-      'limiter.ts',
-      "import { manualClock } from './testing/manual-clock.ts'",
+      'limiter/limiter.ts',
+      "import { manualClock } from '../testing/manual-clock.ts'",
       'testing/manual-clock.ts',
     ],
     [
@@ -113,27 +119,37 @@ describe('the import arrows', () => {
       "export { manualClock } from './testing/index.ts'",
       'testing/index.ts',
     ],
-    ['a source imports a test', 'key.ts', "import { a } from './errors.test.ts'", 'errors.test.ts'],
-    ['the library imports a package', 'key.ts', "import x from 'nanoid'", 'package nanoid'],
-    ['the library imports itself by name', 'key.ts', "import { gcra } from 'sluice'", 'sluice'],
+    [
+      'a source imports a test',
+      'core/key.ts',
+      "import { a } from './errors.test.ts'",
+      'errors.test.ts',
+    ],
+    ['the library imports a package', 'core/key.ts', "import x from 'nanoid'", 'package nanoid'],
+    [
+      'the library imports itself by name',
+      'core/key.ts',
+      "import { gcra } from 'sluice'",
+      'sluice',
+    ],
     ['a middleware runs a framework', 'middleware/koa.ts', "import Koa from 'koa'", 'package koa'],
     [
       'the library leaves its package',
-      'key.ts',
-      "import { a } from '../../server/src/cli.ts'",
-      'packages/server/src/cli.ts, outside its package',
+      'core/key.ts',
+      "import { a } from '../../../server/src/cli/cli.ts'",
+      'packages/server/src/cli/cli.ts, outside its package',
     ],
   ])('are broken when %s', (_, file, text, named) => {
     const violations = library({ [file]: `\n${text}` })
     expect(violations).toHaveLength(1)
     expect(violations[0]).toContain(`${file}:2: imports `)
-    expect(violations[0]).toContain(named)
+    expect(violations[0]).toContain(named.replace('../', ''))
   })
 
   it('say what is allowed', () =>
-    expect(library({ 'stores/a.ts': "import { a } from '../limiter.ts'" })).toEqual([
-      'stores/a.ts:1: imports limiter.ts; stores may import stores, nouns, stores/redis/twins, soon, time-limit, ' +
-        'and types of the two contracts',
+    expect(library({ 'algorithms/a.ts': `import { a } from '${limiter}'` })).toEqual([
+      'algorithms/a.ts:1: imports limiter/limiter.ts; algorithms may import algorithms, core, ' +
+        'and types of the contracts',
     ]))
 
   it('are broken by a file in no room', () =>
@@ -142,9 +158,9 @@ describe('the import arrows', () => {
     ]))
 
   it('are broken by code in index.ts', () =>
-    expect(library({ 'index.ts': "export { a } from './key.ts'\nexport const b = 1" })).toEqual([
-      'index.ts:2: has code of its own; index.ts only re-exports',
-    ]))
+    expect(
+      library({ 'index.ts': "export { a } from './core/key.ts'\nexport const b = 1" }),
+    ).toEqual(['index.ts:2: has code of its own; index.ts only re-exports']))
 })
 
 describe('built-ins of Node', () => {
@@ -153,19 +169,21 @@ describe('built-ins of Node', () => {
   it('are free where index.ts does not reach', () =>
     expect(
       library({
-        'index.ts': "export type { S } from './stores/shared-memory.ts'",
-        'stores/shared-memory.ts': worker,
+        'index.ts': "export type { S } from './stores/shared-memory/shared-memory.ts'",
+        'stores/shared-memory/shared-memory.ts': worker,
       }),
     ).toEqual([]))
 
   it('are refused wherever index.ts reaches at run time', () => {
     const files = {
-      'index.ts': "export { s } from './stores/shared-memory.ts'",
-      'stores/shared-memory.ts': "import { w } from './threads.ts'",
-      'stores/threads.ts': worker,
+      'index.ts': "export { s } from './stores/shared-memory/shared-memory.ts'",
+      'stores/shared-memory/shared-memory.ts': "import { w } from './threads.ts'",
+      'stores/shared-memory/threads.ts': worker,
     }
     const says = 'files reached from index, middleware/fetch, middleware/hono run without Node'
-    expect(library(files)).toEqual([`stores/threads.ts:1: imports node:worker_threads; ${says}`])
+    expect(library(files)).toEqual([
+      `stores/shared-memory/threads.ts:1: imports node:worker_threads; ${says}`,
+    ])
   })
 
   it('are refused without their prefix too', () =>
@@ -176,14 +194,15 @@ describe('the arrows of the server', () => {
   it('go from left to right', () =>
     expect(
       server({
-        'cli.ts': "import { a } from './app.ts'\nimport { replay } from 'sluice'\nimport 'node:fs'",
-        'app.ts': "import { a } from './gateway/index.ts'\nimport fastify from 'fastify'",
-        'gateway/index.ts': "import { a } from '../metrics.ts'",
+        'cli/cli.ts':
+          "import { a } from '../app/app.ts'\nimport { replay } from 'sluice'\nimport 'node:fs'",
+        'app/app.ts': "import { a } from '../gateway/index.ts'\nimport fastify from 'fastify'",
+        'gateway/index.ts': "import { a } from '../metrics/metrics.ts'",
       }),
     ).toEqual([]))
 
   it.each([
-    ['back', 'metrics.ts', "import { a } from './app.ts'", 'imports app.ts'],
+    ['back', 'metrics/a.ts', "import { a } from '../app/app.ts'", 'imports app/app.ts'],
     ['sideways', 'gateway/a.ts', "import { a } from '../api/b.ts'", 'imports api/b.ts'],
     [
       'into the files of the library',
@@ -191,7 +210,7 @@ describe('the arrows of the server', () => {
       "import { replay } from '../../sluice/src/replay.ts'",
       "other packages are imported by name, such as 'sluice'",
     ],
-    ['to testing', 'cli.ts', "import { manualClock } from 'sluice/testing'", 'is for tests'],
+    ['to testing', 'cli/cli.ts', "import { manualClock } from 'sluice/testing'", 'is for tests'],
   ])('never go %s', (_, file, text, says) =>
     expect(server({ [file]: text })).toEqual([expect.stringContaining(says)]),
   )

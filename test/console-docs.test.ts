@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 
 const root = resolve(import.meta.dirname, '..')
-const cli = join(root, 'packages/server/src/cli.ts')
+const cli = join(root, 'packages/server/src/cli/cli.ts')
 const tsx = join(root, 'node_modules/tsx/dist/esm/index.mjs')
 const documents = ['docs/simulate.md', 'docs/choosing-a-limit.md', 'docs/config.md']
 

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { simulateCommand } from '../packages/server/src/cli/simulate-command.ts'
 import { readConfig } from '../packages/server/src/config/read-config.ts'
-import type { Report, RuleSetReport } from '../packages/server/src/simulate/report.ts'
-import { simulateCommand } from '../packages/server/src/simulate-command.ts'
+import type { Report, RuleSetReport } from '../packages/server/src/simulate/report/report.ts'
 import { closeAll, start } from './server/service.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-routes-'))

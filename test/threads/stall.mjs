@@ -2,8 +2,8 @@
 // A thread that stalls in the middle of a decision, with the lock in its hands.
 import { parentPort, workerData } from 'node:worker_threads'
 import { parseRule } from 'sluice'
-import { openDirectory } from '../../packages/sluice/dist/stores/shared/directory.js'
-import { createSharedTable } from '../../packages/sluice/dist/stores/shared/shared-table.js'
+import { openDirectory } from '../../packages/sluice/dist/stores/shared-memory/directory.js'
+import { createSharedTable } from '../../packages/sluice/dist/stores/shared-memory/shared-table.js'
 
 const { handle, control, key, cost } = workerData
 const shared = new Int32Array(control)

@@ -4,7 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 
 const { dist, handle, keys, ms } = workerData
 const { createLimiter, parseRule } = await import(`${dist}/index.js`)
-const { attachSharedMemory } = await import(`${dist}/stores/shared-memory.js`)
+const { attachSharedMemory } = await import(`${dist}/stores/shared-memory/shared-memory.js`)
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 let pauses = 0

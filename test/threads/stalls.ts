@@ -17,7 +17,7 @@ export function stalledCopy(change: readonly (readonly [string, string])[] = [])
   const dist = join(folder, 'dist')
   cpSync(join(root, 'packages/sluice/dist'), dist, { recursive: true })
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
-  const file = join(dist, 'stores/shared/buckets.js')
+  const file = join(dist, 'stores/shared-memory/buckets.js')
   let text = readFileSync(file, 'utf8')
   for (const [from, to] of [['STALL_MS = 10', 'STALL_MS = 1'] as const, ...change]) {
     if (!text.includes(from)) throw new Error(`the protocol has no more “${from}”`)

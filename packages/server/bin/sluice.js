@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 try {
-  await import('../dist/cli.js')
+  await import('../dist/cli/cli.js')
 } catch (error) {
   // A missing file is a missing build; a missing package would say "Cannot find package".
   const unbuilt =

@@ -1,40 +1,27 @@
-export { type Algorithm, defineAlgorithm } from './algorithms/algorithm.ts'
 export { fixedWindow, type WindowOptions } from './algorithms/fixed-window.ts'
 export { gcra } from './algorithms/gcra.ts'
 export { leakyBucket, type QueueOptions } from './algorithms/leaky-bucket.ts'
+export { parseRule } from './algorithms/parse-rule.ts'
 export { slidingWindowCounter } from './algorithms/sliding-window-counter.ts'
 export { slidingWindowLog } from './algorithms/sliding-window-log.ts'
 export { type BurstOptions, tokenBucket } from './algorithms/token-bucket.ts'
 export { unlimited } from './algorithms/unlimited.ts'
-export { type Clock, systemClock } from './clock.ts'
+export { type Algorithm, defineAlgorithm } from './core/algorithm.ts'
+export { type Clock, systemClock } from './core/clock.ts'
 export {
   type Decision,
   decisionOf,
   type Figures,
   type RuleDecision,
   type Source,
-} from './decision.ts'
-export type { Duration } from './duration.ts'
-export { type ErrorCode, errorCodes, SluiceError } from './errors.ts'
+} from './core/decision.ts'
+export type { Duration } from './core/duration.ts'
+export { type ErrorCode, errorCodes, SluiceError } from './core/errors.ts'
+export { compositeKey } from './core/key.ts'
+export { defineRule, type Rule, type RuleOptions } from './core/rule.ts'
 export { addressKey, apiKey, type Claims, jwtSubject, type KeyOf } from './http/identity.ts'
-export { compositeKey } from './key.ts'
-export { createLimiter } from './limiter.ts'
-export { type ThrottleOptions, throttled } from './outbound.ts'
-export { parseRule } from './parse-rule.ts'
-export { createPolicy, type Policy, type PolicyOptions } from './policy.ts'
-export { createReplay, type Replay, type ReplayAnswer, replay } from './replay.ts'
-export { defineRule, type Rule, type RuleOptions } from './rule.ts'
-export { type CompactStoreOptions, compactStore } from './stores/compact.ts'
-export { type MemoryStoreOptions, memoryStore } from './stores/memory.ts'
-export type {
-  AsyncStore,
-  AsyncTable,
-  RuleSet,
-  Store,
-  Table,
-  TableRequest,
-  TableStats,
-} from './stores/store.ts'
+export { createLimiter } from './limiter/limiter.ts'
+export { createPolicy, type Policy, type PolicyOptions } from './limiter/policy.ts'
 export type {
   AsyncLimiter,
   AsyncLimiterOptions,
@@ -45,4 +32,17 @@ export type {
   LimiterOptions,
   LimitRequest,
   WaitOptions,
-} from './verbs.ts'
+} from './limiter/verbs.ts'
+export { type ThrottleOptions, throttled } from './outbound/outbound.ts'
+export { createReplay, type Replay, type ReplayAnswer, replay } from './replay/replay.ts'
+export { type CompactStoreOptions, compactStore } from './stores/compact/compact.ts'
+export { type MemoryStoreOptions, memoryStore } from './stores/memory/memory.ts'
+export type {
+  AsyncStore,
+  AsyncTable,
+  RuleSet,
+  Store,
+  Table,
+  TableRequest,
+  TableStats,
+} from './stores/store.ts'

@@ -1,7 +1,7 @@
-import { SluiceError, shown } from '../errors.ts'
-import { MOST_COUNT, mulDiv } from '../exact.ts'
-import { defineRule, type Rule, type RuleOptions } from '../rule.ts'
-import { defineAlgorithm } from './algorithm.ts'
+import { defineAlgorithm } from '../core/algorithm.ts'
+import { SluiceError, shown } from '../core/errors.ts'
+import { MOST_COUNT, mulDiv } from '../core/exact.ts'
+import { defineRule, type Rule, type RuleOptions } from '../core/rule.ts'
 
 /** What `fixedWindow` takes. */
 export interface WindowOptions extends RuleOptions {

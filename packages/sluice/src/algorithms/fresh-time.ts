@@ -1,6 +1,6 @@
-import { CENTURY_US } from '../duration.ts'
-import type { Rule } from '../rule.ts'
-import { type Algorithm, takeBy } from './algorithm.ts'
+import { type Algorithm, takeBy } from '../core/algorithm.ts'
+import { CENTURY_US } from '../core/duration.ts'
+import type { Rule } from '../core/rule.ts'
 
 type FreshTime = Omit<Algorithm, 'name' | 'lua' | 'delays' | 'grows' | 'delayUs' | 'begin' | 'grow'>
 

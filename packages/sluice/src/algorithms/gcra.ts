@@ -1,5 +1,5 @@
-import { defineRule, type Rule } from '../rule.ts'
-import { defineAlgorithm } from './algorithm.ts'
+import { defineAlgorithm } from '../core/algorithm.ts'
+import { defineRule, type Rule } from '../core/rule.ts'
 import { freshTime } from './fresh-time.ts'
 import { type BurstOptions, burstOf } from './token-bucket.ts'
 

@@ -1,7 +1,7 @@
-import { MOST_UNITS } from '../cost.ts'
-import { checkWhole } from '../options.ts'
-import { defineRule, type Rule, type RuleOptions } from '../rule.ts'
-import { defineAlgorithm } from './algorithm.ts'
+import { defineAlgorithm } from '../core/algorithm.ts'
+import { MOST_UNITS } from '../core/cost.ts'
+import { checkWhole } from '../core/options.ts'
+import { defineRule, type Rule, type RuleOptions } from '../core/rule.ts'
 import { freshTime, lineEndUs } from './fresh-time.ts'
 
 /** What `leakyBucket` takes. */

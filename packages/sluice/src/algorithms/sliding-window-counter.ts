@@ -1,6 +1,6 @@
-import { MOST_COUNT, mulDiv } from '../exact.ts'
-import { defineRule, type Rule, type RuleOptions } from '../rule.ts'
-import { defineAlgorithm } from './algorithm.ts'
+import { defineAlgorithm } from '../core/algorithm.ts'
+import { MOST_COUNT, mulDiv } from '../core/exact.ts'
+import { defineRule, type Rule, type RuleOptions } from '../core/rule.ts'
 
 /** Cells: the microsecond a window began, the units used in it, and those of the window before. */
 const algorithm = defineAlgorithm({

@@ -1,7 +1,7 @@
-import { mulDiv } from '../exact.ts'
-import { checkWhole } from '../options.ts'
-import { defineRule, type Rule, type RuleOptions } from '../rule.ts'
-import { defineAlgorithm } from './algorithm.ts'
+import { defineAlgorithm } from '../core/algorithm.ts'
+import { mulDiv } from '../core/exact.ts'
+import { checkWhole } from '../core/options.ts'
+import { defineRule, type Rule, type RuleOptions } from '../core/rule.ts'
 
 const MOST_ENTRIES = 10_000
 

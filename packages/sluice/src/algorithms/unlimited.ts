@@ -1,6 +1,6 @@
-import { checkOptions } from '../options.ts'
-import { checkName, type Rule } from '../rule.ts'
-import { defineAlgorithm } from './algorithm.ts'
+import { defineAlgorithm } from '../core/algorithm.ts'
+import { checkOptions } from '../core/options.ts'
+import { checkName, type Rule } from '../core/rule.ts'
 
 const algorithm = defineAlgorithm({
   name: 'unlimited',

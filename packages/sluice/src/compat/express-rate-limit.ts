@@ -1,6 +1,6 @@
-import { SluiceError, shown } from '../errors.ts'
+import { SluiceError, shown } from '../core/errors.ts'
+import { anyKey } from '../core/usable-key.ts'
 import type { AsyncStore, Store } from '../stores/store.ts'
-import { anyKey } from '../usable-key.ts'
 import { type Count, checkDropIn, createCounter, type DropInOptions } from './counter/counter.ts'
 
 export type { DropInOptions } from './counter/counter.ts'

@@ -1,5 +1,5 @@
-import { compositeKey } from '../key.ts'
-import { anyKey } from '../usable-key.ts'
+import { compositeKey } from '../core/key.ts'
+import { anyKey } from '../core/usable-key.ts'
 import { type Counter, checkDropIn, createCounter, type DropInOptions } from './counter/counter.ts'
 
 export type { DropInOptions } from './counter/counter.ts'

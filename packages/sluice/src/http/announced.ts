@@ -1,6 +1,6 @@
-import type { RuleDecision } from '../decision.ts'
-import { mulDiv } from '../exact.ts'
-import type { Rule } from '../rule.ts'
+import type { RuleDecision } from '../core/decision.ts'
+import { mulDiv } from '../core/exact.ts'
+import type { Rule } from '../core/rule.ts'
 
 /** Field is a header field of a response: name, in lower case since that is quicker, and value. */
 export type Field = readonly [name: string, value: string]

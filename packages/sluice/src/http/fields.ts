@@ -1,5 +1,5 @@
-import type { Decision, RuleDecision } from '../decision.ts'
-import type { Rule } from '../rule.ts'
+import type { Decision, RuleDecision } from '../core/decision.ts'
+import type { Rule } from '../core/rule.ts'
 import {
   type Announced,
   type Announcements,

@@ -1,8 +1,8 @@
 import { createContext, runInContext } from 'node:vm'
 import { describe, expect, it, vi } from 'vitest'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
-import { createLimiter } from '../limiter.ts'
-import { createPolicy } from '../policy.ts'
+import { createLimiter } from '../limiter/limiter.ts'
+import { createPolicy } from '../limiter/policy.ts'
 import { createGuard } from './guard.ts'
 import type { RateLimitOptions } from './http-options.ts'
 

@@ -1,5 +1,5 @@
-import { compositeKey } from '../key.ts'
-import { after, type Later } from '../later.ts'
+import { compositeKey } from '../core/key.ts'
+import { after, type Later } from '../core/later.ts'
 import { addressText, parseAddress } from './address.ts'
 
 /** KeyOf is the `key` option of `rateLimit`: who is asking, or undefined for the client's address. */

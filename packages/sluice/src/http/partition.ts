@@ -1,4 +1,4 @@
-import { SluiceError, shown } from '../errors.ts'
+import { SluiceError, shown } from '../core/errors.ts'
 
 /** The longest partition key, in UTF-16 units: as a key of a limiter. */
 const LONGEST = 1_024

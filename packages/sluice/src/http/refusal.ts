@@ -1,5 +1,5 @@
-import type { Decision } from '../decision.ts'
-import type { Rule } from '../rule.ts'
+import type { Decision } from '../core/decision.ts'
+import type { Rule } from '../core/rule.ts'
 import { quoted } from './announced.ts'
 import { type Field, retryAfterOf, violatedOf } from './fields.ts'
 

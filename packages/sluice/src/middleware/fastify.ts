@@ -1,5 +1,5 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
-import { SluiceError, shown } from '../errors.ts'
+import { SluiceError, shown } from '../core/errors.ts'
 import { incomingOf, isGone, whenDone } from '../http/connect.ts'
 import { exposed, hasOrigin } from '../http/fields.ts'
 import { createGuard, type Entrance, type Guard } from '../http/guard.ts'

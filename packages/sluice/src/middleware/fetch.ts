@@ -1,4 +1,4 @@
-import { SluiceError } from '../errors.ts'
+import { SluiceError } from '../core/errors.ts'
 import { exposed } from '../http/fields.ts'
 import { createGuard, type Entrance } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'

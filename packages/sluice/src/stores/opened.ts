@@ -1,6 +1,6 @@
-import { columnsOf } from './layout.ts'
+import { columnsOf } from '../rows/layout.ts'
+import { mismatch } from '../rows/store-errors.ts'
 import type { Store, Table } from './store.ts'
-import { mismatch } from './store-errors.ts'
 
 /**
  * openTables makes the `open` of a store: a table for each limiter name, shared by limiters with

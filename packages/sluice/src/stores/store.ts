@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts'
-import type { Decision, Figures } from '../decision.ts'
-import type { Rule } from '../rule.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Decision, Figures } from '../core/decision.ts'
+import type { Rule } from '../core/rule.ts'
 
 /**
  * Store keeps the state of every key, and owns atomicity and the clock. This is the contract of

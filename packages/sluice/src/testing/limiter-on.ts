@@ -1,6 +1,6 @@
-import { createLimiter } from '../limiter.ts'
+import { createLimiter } from '../limiter/limiter.ts'
+import type { Limiter, LimiterOptions } from '../limiter/verbs.ts'
 import type { AsyncStore, Store } from '../stores/store.ts'
-import type { Limiter, LimiterOptions } from '../verbs.ts'
 
 interface Options extends Omit<LimiterOptions, 'store'> {
   readonly store: Store | AsyncStore

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts'
-import { SluiceError, shown } from '../errors.ts'
+import type { Clock } from '../core/clock.ts'
+import { SluiceError, shown } from '../core/errors.ts'
 
 /** ManualClock stands still until it is told to go on. */
 export interface ManualClock extends Clock {

@@ -1,5 +1,5 @@
-import { CENTURY_US } from '../duration.ts'
-import type { Rule } from '../rule.ts'
+import { CENTURY_US } from '../core/duration.ts'
+import type { Rule } from '../core/rule.ts'
 
 /** Meter is the state of one key under one rule in the reference model. */
 export interface Meter {

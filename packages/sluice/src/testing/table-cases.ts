@@ -1,7 +1,7 @@
 import { fixedWindow } from '../algorithms/fixed-window.ts'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
-import { createPolicy } from '../policy.ts'
+import { createPolicy } from '../limiter/policy.ts'
 import { equal, fails } from './equal.ts'
 import { limiterOn } from './limiter-on.ts'
 import type { MakeStore, SuiteCase } from './store-suite.ts'

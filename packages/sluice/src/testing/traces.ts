@@ -4,7 +4,7 @@ import { leakyBucket } from '../algorithms/leaky-bucket.ts'
 import { slidingWindowCounter } from '../algorithms/sliding-window-counter.ts'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
-import type { Rule } from '../rule.ts'
+import type { Rule } from '../core/rule.ts'
 
 /**
  * A line of a trace: at so many ms after the start (2026-01-01T00:00:00Z), a check of this cost

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { readFleetOptions } from '../../fleet-options.ts'
+import { readFleetOptions } from '../../cli/fleet-options.ts'
 import { fleetText } from './fleet-text.ts'
 import type { FleetReport } from './simulate-fleet.ts'
 

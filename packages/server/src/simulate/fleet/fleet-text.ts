@@ -1,5 +1,5 @@
-import { count, counted, percent } from '../shown.ts'
-import { textTable } from '../text-table.ts'
+import { count, counted, percent } from '../report/shown.ts'
+import { textTable } from '../report/text-table.ts'
 import type { FleetReport } from './simulate-fleet.ts'
 
 /** fleetText is the reports as a table, and what they come to in words. */

@@ -1,4 +1,4 @@
-import type { Random } from '../random.ts'
+import type { Random } from '../scenario/random.ts'
 import type { RedisStandIn } from './redis-stand-in.ts'
 import type { VirtualTime } from './virtual-time.ts'
 

@@ -1,4 +1,4 @@
-import { createRandom } from '../random.ts'
+import { createRandom } from '../scenario/random.ts'
 import type { FleetSetup } from './fleet-setup.ts'
 import type { VirtualTime } from './virtual-time.ts'
 

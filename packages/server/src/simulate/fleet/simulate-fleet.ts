@@ -6,7 +6,7 @@ import {
   type Rule,
 } from 'sluice'
 import { type RedisStoreOptions, redisStore } from 'sluice/redis'
-import { createRandom } from '../random.ts'
+import { createRandom } from '../scenario/random.ts'
 import { failOver } from './fail-over.ts'
 import type { FleetSetup } from './fleet-setup.ts'
 import { type FleetKey, type Judgement, judge, type Sources } from './judge.ts'

@@ -1,4 +1,4 @@
-import { createEventQueue } from '../event-queue.ts'
+import { createEventQueue } from '../scenario/event-queue.ts'
 
 /** When the virtual clock begins: 2030-01-01, in microseconds. */
 const ORIGIN_US = Date.UTC(2030, 0) * 1_000

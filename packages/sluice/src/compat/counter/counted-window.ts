@@ -1,6 +1,6 @@
-import { type Algorithm, defineAlgorithm } from '../../algorithms/algorithm.ts'
-import { MOST_UNITS } from '../../cost.ts'
-import { defineRule, type Rule } from '../../rule.ts'
+import { type Algorithm, defineAlgorithm } from '../../core/algorithm.ts'
+import { MOST_UNITS } from '../../core/cost.ts'
+import { defineRule, type Rule } from '../../core/rule.ts'
 
 /**
  * Beyond is what a request beyond the limit does to its key's window: nothing; `'restart'` begins

@@ -1,11 +1,11 @@
-import { type Decision, failureOf } from '../../decision.ts'
-import { reasonOf, SluiceError, shown } from '../../errors.ts'
-import { after, type Later } from '../../later.ts'
-import { createLimiter } from '../../limiter.ts'
-import { checkOptions } from '../../options.ts'
-import { memoryStore } from '../../stores/memory.ts'
+import { type Decision, failureOf } from '../../core/decision.ts'
+import { reasonOf, SluiceError, shown } from '../../core/errors.ts'
+import { after, type Later } from '../../core/later.ts'
+import { checkOptions } from '../../core/options.ts'
+import { createLimiter } from '../../limiter/limiter.ts'
+import type { AsyncLimiter, FailureOptions, Limiter } from '../../limiter/verbs.ts'
+import { memoryStore } from '../../stores/memory/memory.ts'
 import type { AsyncStore, Store } from '../../stores/store.ts'
-import type { AsyncLimiter, FailureOptions, Limiter } from '../../verbs.ts'
 import { type Beyond, countedWindow, countingAlgorithm } from './counted-window.ts'
 
 /** DropInOptions are the options of the stores that other libraries can use. */

@@ -1,4 +1,4 @@
-import type { Rule } from '../../rule.ts'
+import type { Rule } from '../../core/rule.ts'
 import type { RedisRules } from './rule-set.ts'
 import { readState } from './state-text.ts'
 import { chargeOn, decideOn, passes, refundOn, type View } from './view.ts'

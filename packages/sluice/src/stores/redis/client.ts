@@ -1,4 +1,4 @@
-import { SluiceError, shown } from '../../errors.ts'
+import { SluiceError, shown } from '../../core/errors.ts'
 import { slotOf } from './slots.ts'
 
 /** Send sends one command; the key decides the node in a Cluster. */

@@ -1,4 +1,4 @@
-import { type Decision, decisionOf, type Source } from '../../decision.ts'
+import { type Decision, decisionOf, type Source } from '../../core/decision.ts'
 import type { TableRequest } from '../store.ts'
 import type { Call, Trip } from './batch.ts'
 import type { DenyCache } from './deny-cache.ts'

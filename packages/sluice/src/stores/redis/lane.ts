@@ -1,5 +1,5 @@
-import type { Rule } from '../../rule.ts'
-import { soon } from '../../soon.ts'
+import type { Rule } from '../../core/rule.ts'
+import { soon } from '../../failure/soon.ts'
 import {
   type Batch,
   type Call,

@@ -1,4 +1,4 @@
-import type { TimeLimit } from '../../time-limit.ts'
+import type { TimeLimit } from '../../failure/time-limit.ts'
 import type { Connection } from './client.ts'
 import { escapePattern, unescapeName } from './names.ts'
 

@@ -1,5 +1,5 @@
-import type { Algorithm } from '../../algorithms/algorithm.ts'
-import { defineRule, type Rule } from '../../rule.ts'
+import type { Algorithm } from '../../core/algorithm.ts'
+import { defineRule, type Rule } from '../../core/rule.ts'
 import type { Send } from './client.ts'
 import type { RedisTime } from './redis-time.ts'
 

@@ -1,5 +1,5 @@
-import { newFigures } from '../../decision.ts'
-import type { Rule } from '../../rule.ts'
+import { newFigures } from '../../core/decision.ts'
+import type { Rule } from '../../core/rule.ts'
 import type { RuleSet } from '../store.ts'
 import { isInstant } from './twins/twins.ts'
 import type { View } from './view.ts'

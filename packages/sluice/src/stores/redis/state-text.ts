@@ -1,4 +1,4 @@
-import type { Rule } from '../../rule.ts'
+import type { Rule } from '../../core/rule.ts'
 
 /** Cells of a list before its entries: where the oldest is, how many there are, their units. */
 const LIST_HEAD = 3

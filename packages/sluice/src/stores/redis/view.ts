@@ -1,4 +1,4 @@
-import { nextOf } from '../row.ts'
+import { nextOf } from '../../rows/row.ts'
 import type { RedisRules } from './rule-set.ts'
 
 /**

@@ -1,0 +1,102 @@
+import { createLimiter, type Decision, parseRule, SluiceError } from 'sluice'
+import { openStore } from '../app/open-store.ts'
+import { type Command, readArguments } from './command.ts'
+
+const help = `Usage: sluice check KEY [OPTIONS]
+
+Asks once whether KEY may go ahead, and spends if it may. Prints the decision as JSON; the exit code
+is 0 if it is allowed and 1 if not. Asks a running service, or with --rule a store itself.
+
+Options:
+      --cost N        what it costs (default 1)
+      --api URL       the service's API (default http://127.0.0.1:8081)
+      --token TOKEN   its token; default: the variable SLUICE_TOKEN
+      --tier TIER     the tier to decide by, in place of the key's own
+      --route NAME    a route with rules of its own
+      --rule RULE     decide by this rule without a service, such as '100/1m burst 20'
+      --store URL     where: redis://… (default: memory, which forgets at once)
+  -h, --help          print this help
+`
+
+const options = {
+  cost: { type: 'string' },
+  api: { type: 'string' },
+  token: { type: 'string' },
+  tier: { type: 'string' },
+  route: { type: 'string' },
+  rule: { type: 'string', multiple: true },
+  store: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+/** checkCommand asks for one decision. */
+export const checkCommand: Command = {
+  async run(args, io) {
+    const { values, positionals } = readArguments(args, options, 'sluice check --help')
+    if (values.help) return io.write(help)
+    const [key, ...rest] = positionals
+    if (key === undefined || rest.length > 0) {
+      throw new SluiceError('SLUICE_OPTION', 'give one key. Run sluice check --help.')
+    }
+    const cost = Number(values.cost ?? 1)
+    const { rule: rules, store, api, tier, route, token } = values
+    const decision = rules
+      ? await askStore(key, cost, rules, store)
+      : await askService(api ?? 'http://127.0.0.1:8081', { key, cost, tier, route }, token)
+    await io.write(`${JSON.stringify(decision, undefined, 2)}\n`)
+    if (!decision.allowed) process.exitCode = 1
+  },
+}
+
+async function askStore(
+  key: string,
+  cost: number,
+  rules: readonly string[],
+  url: string | undefined,
+): Promise<Decision> {
+  const { store, close } = openStore(
+    {
+      kind: url === undefined ? 'memory' : 'redis',
+      urls: url === undefined ? [] : [url],
+      prefix: 'slu',
+      maxKeys: 1,
+      timeoutMs: 5_000,
+      onFailure: 'closed',
+      fleetSize: 1,
+    },
+    () => {},
+  )
+  const parsed = rules.map((rule) => parseRule(rule))
+  const waiting = 'openAsync' in store ? { timeoutMs: 5_000, onStoreFailure: 'closed' } : {}
+  try {
+    return await createLimiter(parsed, { store, ...waiting } as object).check(key, cost)
+  } finally {
+    close()
+  }
+}
+
+async function askService(
+  api: string,
+  body: object,
+  token = process.env.SLUICE_TOKEN,
+): Promise<Decision> {
+  const headers = {
+    'content-type': 'application/json',
+    ...(token ? { authorization: `Bearer ${token}` } : {}),
+  }
+  let response: Response
+  try {
+    const url = new URL('/v1/check', api)
+    response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
+  } catch (cause) {
+    const why = ((cause as Error).cause as Error | undefined)?.message ?? (cause as Error).message
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `no service answers at ${api} (${why}). Start one with sluice serve, or give --rule.`,
+      { cause },
+    )
+  }
+  const answer = (await response.json()) as Decision & { detail?: string }
+  if (response.ok) return answer
+  throw new SluiceError('SLUICE_OPTION', `${api} answers ${response.status}: ${answer.detail}`)
+}

@@ -1,0 +1,26 @@
+import { SluiceError } from 'sluice'
+import { fleetText } from '../simulate/fleet/fleet-text.ts'
+import { runFleets } from '../simulate/fleet/run-fleets.ts'
+import type { Command } from './command.ts'
+import { fleetHelp, readFleetOptions } from './fleet-options.ts'
+
+/** The exit code when a fleet's process died, which says nothing of its bound. */
+const DIED = 3
+
+/** fleetCommand is `sluice simulate --fleet`: it compares fleets on a virtual clock. */
+export const fleetCommand: Command = {
+  async run(args, io) {
+    const options = readFleetOptions(args)
+    if (!options) return io.write(fleetHelp)
+    const reports = await runFleets(options.setups).catch((error: Error) => {
+      io.note(`sluice: ${error.message}. There is no report; what it printed above tells why.`)
+      process.exitCode = DIED
+    })
+    if (!reports) return
+    if (reports.some(({ offered }) => offered === 0)) {
+      throw new SluiceError('SLUICE_OPTION', 'no request in this time: raise --rate or --for.')
+    }
+    await io.write(options.json ? `${JSON.stringify(reports, undefined, 2)}\n` : fleetText(reports))
+    if (reports.some(({ bound }) => bound && !bound.held)) process.exitCode = 1
+  },
+}

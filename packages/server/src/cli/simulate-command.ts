@@ -1,0 +1,257 @@
+import { open, readFile, writeFile } from 'node:fs/promises'
+import { SluiceError } from 'sluice'
+import { readConfig } from '../config/read-config.ts'
+import type { Settings } from '../settings.ts'
+import { pathNeed } from '../simulate/engine/config-places.ts'
+import { createConfigRuleSet } from '../simulate/engine/config-rule-set.ts'
+import { createRuleSet, parseRuleSet } from '../simulate/engine/rule-set.ts'
+import { simulateLog, simulateScenario } from '../simulate/engine/run.ts'
+import type { VirtualClock } from '../simulate/engine/virtual-clock.ts'
+import type { PathNeed } from '../simulate/log/http-request.ts'
+import { FORMATS } from '../simulate/log/log-format.ts'
+import { htmlReport } from '../simulate/report/html-report.ts'
+import { textReport } from '../simulate/report/text-report.ts'
+import {
+  mostRequests,
+  SCENARIOS,
+  type ScenarioName,
+  type ScenarioOptions,
+} from '../simulate/scenario/scenario.ts'
+import { type Command, type Io, readArguments } from './command.ts'
+import { fleetCommand } from './fleet-command.ts'
+import { choiceOption, durationOption, wholeOption } from './option-values.ts'
+import { reportProblems } from './report-problems.ts'
+import { version } from './version.ts'
+
+const help = `Usage: sluice simulate [FILE…] [OPTIONS]
+
+Tells what limits would have done to the traffic of a log, or of a made-up scenario, and suggests
+limits from what clients use. The limiter that serves production decides, on a clock that follows
+the log. Reads standard input when there is no FILE, or for "-"; several files one after the other.
+Logs are plain or gzip, and of any size.
+
+Rules; several of either are compared in one pass, without any you get suggestions alone:
+      --rule RULES         such as '60/1m burst 20'; several with a comma between must all allow:
+                           '5/1s, 1000/1d fixed-window'
+      --config FILE        the tiers, clients, overrides and routes of a configuration
+
+Logs:
+      --format FORMAT      ${FORMATS.join(', ')} (default: found out)
+      --key KEY            combined: who is a client, address (default) or user
+      --time-field NAME    json and csv: the fields to take; a.b is the field b of a
+      --key-field NAME
+      --cost-field NAME
+      --tier-field NAME
+      --path-field NAME    json and csv: what the routes of a --config are chosen by
+      --method-field NAME
+      --host-field NAME
+
+Scenarios, in place of a log:
+      --scenario NAME      ${Object.entries(SCENARIOS)
+        .map(([name, about]) => `${name.padEnd(12)}${about}`)
+        .join(`\n${' '.repeat(27)}`)}
+      --clients N          how many (default 100)
+      --rate N             requests a second, of all together (default 100)
+      --for TIME           how long, such as 90s, 10m or 1d (default 10m)
+      --seed N             another number is another run (default 1)
+
+Output:
+      --json               the report as JSON, see docs/simulate.md
+      --html FILE          a page with plots, too
+      --top N              clients refused most that are listed (default 10)
+      --max-clients N      clients followed one by one (default 2000000)
+  -h, --help               print this help
+
+      --fleet              many nodes that share one Redis; see --fleet --help
+
+Exit code: 0 when there is a report, 2 for a mistake or a log of which no line can be read.
+
+Examples:
+  sluice simulate access.log
+  sluice simulate access.log.gz --rule '60/1m burst 20' --rule '100/1m sliding-window-counter'
+  sluice simulate decisions.log --config sluice.yaml --html report.html
+  sluice simulate --scenario retry-storm --rule '60/1m'
+`
+
+const options = {
+  rule: { type: 'string', multiple: true },
+  config: { type: 'string', multiple: true },
+  format: { type: 'string' },
+  key: { type: 'string' },
+  'time-field': { type: 'string' },
+  'key-field': { type: 'string' },
+  'cost-field': { type: 'string' },
+  'tier-field': { type: 'string' },
+  'path-field': { type: 'string' },
+  'method-field': { type: 'string' },
+  'host-field': { type: 'string' },
+  scenario: { type: 'string' },
+  clients: { type: 'string' },
+  rate: { type: 'string' },
+  for: { type: 'string' },
+  seed: { type: 'string' },
+  json: { type: 'boolean' },
+  html: { type: 'string' },
+  top: { type: 'string' },
+  'max-clients': { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+type Values = ReturnType<typeof readArguments<typeof options>>['values']
+
+const LOG_OPTIONS = [
+  'format',
+  'key',
+  'time-field',
+  'key-field',
+  'cost-field',
+  'tier-field',
+  'path-field',
+  'method-field',
+  'host-field',
+] as const
+const ROUTE_OPTIONS = ['path-field', 'method-field', 'host-field'] as const
+const SCENARIO_OPTIONS = ['clients', 'rate', 'for', 'seed'] as const
+
+/** The most requests of a scenario: about a minute of work for one rule. */
+const MOST_REQUESTS = 50_000_000
+
+/** simulateCommand is `sluice simulate`: it tells what limits would have done. */
+export const simulateCommand: Command = {
+  async run(args, io) {
+    if (args.includes('--fleet')) return fleetCommand.run(args, io)
+    const { values, positionals } = readArguments(args, options, 'sluice simulate --help')
+    if (values.help) return io.write(help)
+    const { html } = values
+    // A long log is not read for a page that cannot be written.
+    if (html !== undefined) await writing(html, async () => (await open(html, 'a')).close())
+    if (values.config === undefined) refuseOthers(values, ROUTE_OPTIONS, 'goes with --config')
+    const { ruleSets, paths } = await readRuleSets(values, io)
+    const common = {
+      ruleSets,
+      top: wholeOption('--top', values.top ?? '10', 0, 1_000),
+      maxClients: wholeOption('--max-clients', values['max-clients'] ?? '2000000', 1, 16_000_000),
+    }
+    const report =
+      values.scenario === undefined
+        ? await simulateLog({ ...common, ...logOf(values, positionals, paths, io) })
+        : simulateScenario({
+            ...common,
+            scenario: scenarioOf(values.scenario, values, positionals),
+            status: io.status,
+          })
+    await io.write(values.json ? `${JSON.stringify(report, undefined, 2)}\n` : textReport(report))
+    if (html === undefined) return
+    const made = { command: commandText(args), version: version(), time: new Date().toISOString() }
+    await writing(html, () => writeFile(html, htmlReport(report, made)))
+    io.note(`Wrote ${html}`)
+  },
+}
+
+/** The command as a shell would take it. */
+function commandText(args: readonly string[]): string {
+  const quoted = args.map((arg) =>
+    /^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`,
+  )
+  return ['sluice simulate', ...quoted].join(' ')
+}
+
+/** Reads the rules at once, so that a mistake in them is told before a long log is read. */
+async function readRuleSets(values: Values, io: Io) {
+  const rules = (values.rule ?? []).map((text) => ({ text, rules: parseRuleSet(text) }))
+  const configs: { file: string; settings: Settings }[] = []
+  for (const file of values.config ?? [])
+    configs.push({ file, settings: await settingsOf(file, io) })
+  const trustsTier = values['tier-field'] !== undefined
+  const needs = configs.map(({ settings }) => pathNeed(settings))
+  const strictest = ['required', 'wanted', 'unwanted'] as const
+  const paths = strictest.find((need) => needs.includes(need)) ?? 'unwanted'
+  const ruleSets = (clock: VirtualClock, maxKeys: number) => [
+    ...rules.map(({ text, rules }) => createRuleSet(text, rules, { clock, maxKeys })),
+    ...configs.map(({ file, settings }) =>
+      createConfigRuleSet(file, settings, { clock, maxKeys }, trustsTier),
+    ),
+  ]
+  return { ruleSets, paths }
+}
+
+async function settingsOf(file: string, io: Io): Promise<Settings> {
+  const text = await readFile(file, 'utf8').catch((cause: Error) => {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `cannot read ${JSON.stringify(file)}: ${cause.message}. Give a readable configuration.`,
+      { cause },
+    )
+  })
+  return reportProblems(file, io, () => readConfig(text, file, process.env))
+}
+
+function logOf(values: Values, files: readonly string[], paths: PathNeed, io: Io) {
+  refuseOthers(values, SCENARIO_OPTIONS, 'goes with --scenario')
+  const format =
+    values.format === undefined ? undefined : choiceOption('--format', values.format, FORMATS)
+  if (files.length === 0 && io.inputIsTerminal) {
+    io.note('Reading a log from the terminal; Ctrl-D ends it. Or: sluice simulate FILE')
+  }
+  return {
+    files: files.length === 0 ? ['-'] : files,
+    input: io.input,
+    status: io.status,
+    log: {
+      format,
+      key: values.key,
+      fields: {
+        time: values['time-field'],
+        key: values['key-field'],
+        cost: values['cost-field'],
+        tier: values['tier-field'],
+        path: values['path-field'],
+        method: values['method-field'],
+        host: values['host-field'],
+      },
+      paths,
+    },
+  }
+}
+
+function scenarioOf(name: string, values: Values, files: readonly string[]): ScenarioOptions {
+  refuseOthers(values, LOG_OPTIONS, 'is for logs, and --scenario reads none')
+  if (files.length > 0) {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `--scenario reads no log, got ${JSON.stringify(files[0])}. Give the one or the other.`,
+    )
+  }
+  const scenario = {
+    scenario: choiceOption('--scenario', name, Object.keys(SCENARIOS) as ScenarioName[]),
+    clients: wholeOption('--clients', values.clients ?? '100', 1, 10_000_000),
+    ratePerSecond: wholeOption('--rate', values.rate ?? '100', 1, 1_000_000),
+    forMs: durationOption('--for', values.for ?? '10m', 1),
+    seed: wholeOption('--seed', values.seed ?? '1', 0, 2 ** 32 - 1),
+  }
+  const requests = mostRequests(scenario)
+  if (requests <= MOST_REQUESTS) return scenario
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `that would be up to ${requests.toLocaleString('en')} requests, and ` +
+      `${MOST_REQUESTS.toLocaleString('en')} are the most. Lower --rate or --for.`,
+  )
+}
+
+function refuseOthers(values: Values, names: readonly (keyof Values)[], why: string): void {
+  const found = names.find((name) => values[name] !== undefined)
+  if (found === undefined) return
+  throw new SluiceError('SLUICE_OPTION', `--${found} ${why}. Run sluice simulate --help.`)
+}
+
+async function writing(file: string, write: () => Promise<void>): Promise<void> {
+  try {
+    await write()
+  } catch (cause) {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `cannot write ${JSON.stringify(file)}: ${(cause as Error).message}. Give another --html file.`,
+      { cause },
+    )
+  }
+}

@@ -1,0 +1,141 @@
+import { readFile } from 'node:fs/promises'
+import { type Rule, SluiceError } from 'sluice'
+import { secretNote } from '../config/bare-secrets.ts'
+import { configJsonSchema } from '../config/json-schema.ts'
+import { readConfig } from '../config/read-config.ts'
+import { strayNote } from '../config/stray-keys.ts'
+import type { KeyPart, Listen, RouteSettings, Settings } from '../settings.ts'
+import { type Command, readArguments } from './command.ts'
+import { reportProblems } from './report-problems.ts'
+
+const help = `Usage: sluice validate FILE
+
+Checks a configuration without starting anything, and prints what was understood. Variables such
+as \${NAME} are taken from the environment.
+
+Options:
+      --schema  print the JSON Schema of a configuration, for editors
+  -h, --help    print this help
+
+Every mistake is printed as FILE:LINE:COLUMN  path: what is wrong. docs/config.md lists all fields.
+A name in \`clients\` or \`overrides\` that no request can have is a warning, and so is a \`key\` such as
+header:authorization, by which secrets show up in logs.
+
+Exit code: 0 for a good file, 2 for one with mistakes or that cannot be read.
+
+Example:
+  $ sluice validate sluice.yaml
+`
+
+/** validateCommand is `sluice validate FILE`: it tells what is wrong with a configuration. */
+export const validateCommand: Command = {
+  async run(args, io) {
+    const options = {
+      help: { type: 'boolean', short: 'h' },
+      schema: { type: 'boolean' },
+    } as const
+    const { values, positionals } = readArguments(args, options, 'sluice validate --help')
+    if (values.help) return io.write(help)
+    if (values.schema) return io.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
+    if (positionals.length !== 1) {
+      const came = positionals.length === 0 ? 'none' : positionals.length
+      throw new SluiceError(
+        'SLUICE_OPTION',
+        `validate checks one file, got ${came}. Run: sluice validate FILE`,
+      )
+    }
+    const [file] = positionals
+    const text = await readFile(file, 'utf8').catch((cause: Error) => {
+      throw new SluiceError(
+        'SLUICE_OPTION',
+        `cannot read ${JSON.stringify(file)}: ${cause.message}. Give a readable file.`,
+        { cause },
+      )
+    })
+    const read = () => readConfig(text, file, process.env)
+    const settings = await reportProblems(file, io, read)
+    for (const [what, hint] of [strayNote(settings), secretNote(settings)]) {
+      if (!what) continue
+      io.note(`${file}: warning: ${what}`)
+      io.note(`  ${hint}`)
+    }
+    return io.write(summaryOf(file, settings))
+  },
+}
+
+function summaryOf(file: string, settings: Settings): string {
+  const { store, tiers, defaultTier, routes } = settings
+  const lines = [`${file} is good.`, '', 'Tiers:']
+  for (const [name, rules] of Object.entries(tiers)) {
+    const mark = name === defaultTier ? ' (default)' : ''
+    lines.push(`  ${name}${mark}: ${rulesText(rules)}`)
+  }
+  const listed = Object.keys(settings.clients).length
+  const own = Object.keys(settings.overrides).length
+  lines.push(`Clients: ${listed} in a tier by name, ${own} with rules of their own`)
+  lines.push('', 'Routes, the first that matches counts:')
+  for (const route of routes) lines.push(`  ${routeText(route)}`)
+  if (routes.every(({ upstream }) => !upstream)) {
+    lines.push('  There is no upstream: the gateway answers 404, and only the API decides.')
+  }
+  const urls = store.urls.map((url) => new URL(url).host).join(', ')
+  const where = urls === '' ? '' : ` at ${urls}, on failure: ${store.onFailure}`
+  lines.push('', `Store: ${store.kind}${where}`)
+  lines.push(`Gateway: ${listenText(settings.listen)}`, `API: ${listenText(settings.api)}`)
+  lines.push(`Admin tokens: ${tokensText(settings)}`)
+  if (settings.decisionLog) lines.push(`Decision log: ${settings.decisionLog.file}`)
+  lines.push('')
+  return lines.join('\n')
+}
+
+/** How many there are; what they are is nobody's business. */
+function tokensText({ admin: { tokens } }: Settings): string {
+  if (tokens.length === 0) return 'none, so only this machine may ask the API'
+  const reading = tokens.filter(({ access }) => access === 'read').length
+  return `${tokens.length}${reading > 0 ? `, ${reading} of them only to read` : ''}`
+}
+
+function listenText({ host, port }: Listen): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+function routeText(route: RouteSettings): string {
+  const { name, methods, host, path, cost, rules, upstream } = route
+  const what = [...methods, `${host}${path}`].join(' ')
+  const words = [
+    ...Object.entries(route.headers).map(([header, value]) => `if ${header} is ${value}`),
+    route.isOpen ? 'open' : rules ? rulesText(rules) : "the tier's rules",
+    ...(route.isOpen ? [] : [`by ${route.key.map(keyText).join(' and ')}`]),
+    ...(cost === 1 ? [] : [`cost ${cost}`]),
+    ...(route.shadow ? ['shadow'] : []),
+    upstream ? `to ${upstream.name}` : 'to no upstream',
+  ]
+  return `${name === what ? '' : `${name}: `}${what} (${words.join(', ')})`
+}
+
+function keyText(part: KeyPart): string {
+  return 'name' in part ? `${part.from}:${part.name}` : part.from
+}
+
+function rulesText(rules: readonly Rule[]): string {
+  return rules.map(ruleText).join(' and ')
+}
+
+function ruleText({ name, algorithm, limit, perUs, capacity }: Rule): string {
+  if (capacity === Number.POSITIVE_INFINITY || algorithm.name === 'unlimited') return 'unlimited'
+  const burst = capacity === limit ? '' : `, at most ${capacity} at once`
+  const called = name === algorithm.name ? '' : ` "${name}"`
+  return `${limit} in ${durationText(perUs)}${burst} (${algorithm.name}${called})`
+}
+
+const units = [
+  ['d', 86_400_000_000],
+  ['h', 3_600_000_000],
+  ['m', 60_000_000],
+  ['s', 1_000_000],
+] as const
+
+function durationText(us: number): string {
+  const [unit, size] = units.find(([, each]) => us % each === 0) ?? ['ms', 1_000]
+  return `${us / size}${unit}`
+}

@@ -1,0 +1,156 @@
+import type { IncomingMessage } from 'node:http'
+import { SluiceError } from 'sluice'
+import { exactPath, plainPath } from '../../gateway/path.ts'
+import { routeKey } from '../../gateway/route-key.ts'
+import { type Asked, createRouter } from '../../gateway/router.ts'
+import type { RouteSettings, Settings } from '../../settings.ts'
+import type { PathNeed } from '../log/http-request.ts'
+import type { Request } from '../log/request.ts'
+
+/** Spot is where the gateway would take a request, and who would be asking there. */
+export interface Spot {
+  /** Undefined for a request that no route is meant for, and one asked for over the API. */
+  readonly route: RouteSettings | undefined
+  /** Whether the log tells which route it is. */
+  readonly isTold: boolean
+  /** Whether the gateway would answer 404 or 400, and count nothing. */
+  readonly isLost: boolean
+  readonly key: string
+  readonly cost: number
+}
+
+/** pathNeed tells whether the routes of a configuration can be told apart, and must be. */
+export function pathNeed({ routes }: Settings): PathNeed {
+  if (isCatchAll(routes[0])) return 'unwanted'
+  return fallbackOf(routes) ? 'wanted' : 'required'
+}
+
+/**
+ * createPlaces finds the route of a request, with the router of the gateway: by the name that the
+ * log gives, or else by path, method and host. What cannot be found out throws `SLUICE_OPTION`.
+ */
+export function createPlaces(file: string, { routes }: Settings): (request: Request) => Spot {
+  const byName = new Map(routes.map((route) => [route.name, route]))
+  const find = createRouter(routes.map((settings) => ({ settings })))
+  const fallback = fallbackOf(routes)
+  const isOne = isCatchAll(routes[0])
+  const readers = new Map(routes.map((route) => [route, keyReader(file, route)]))
+  let current: Request
+  let path = ''
+
+  const fail = (what: string, remedy: string): never => {
+    throw new SluiceError('SLUICE_OPTION', `${file}: ${what}. ${remedy}`)
+  }
+  const asked: Asked = {
+    get path() {
+      return path
+    },
+    get exact() {
+      return exactPath(current.http!.target)
+    },
+    get method() {
+      const { method } = current.http!
+      if (method !== undefined) return method
+      return fail(
+        'some route is for certain methods, and the log does not tell any',
+        name('method'),
+      )
+    },
+    get host() {
+      const { host } = current.http!
+      if (host !== undefined) return host
+      return fail('some route is for a certain host, and the log does not tell any', name('host'))
+    },
+    header: (header) =>
+      fail(
+        `a route for ${path} depends on the header ${header}, which no log tells`,
+        'Take that route out for the simulation, or give a decision log, which names routes.',
+      ),
+  }
+
+  function routed(request: Request): RouteSettings | undefined {
+    current = request
+    path = plainPath(request.http!.target) ?? ''
+    return path === '' ? undefined : find(asked)?.settings
+  }
+
+  function unknown({ route }: Request): never {
+    const known = routes.map((each) => JSON.stringify(each.name)).join(', ')
+    if (route === undefined) {
+      return fail(
+        'limits depend on the path of a request, and there is none in what is played',
+        `Give an access log, a decision log, or JSON or CSV with --path-field NAME.`,
+      )
+    }
+    return fail(
+      `the log names the route ${JSON.stringify(route)}, and tells no path. There are: ${known}`,
+      'Give the routes the names that they have in the log.',
+    )
+  }
+
+  const at = (request: Request, route: RouteSettings, isTold: boolean): Spot => {
+    // Nothing is counted on an open route, whoever comes.
+    const isKey = request.isKey || route.isOpen
+    const key = isKey ? request.key : readers.get(route)!(request.key)
+    const cost = request.isCost ? request.cost : route.cost
+    return { route, isTold, isLost: false, key, cost }
+  }
+
+  return (request) => {
+    const { key, cost, route: named, http } = request
+    if (named === '') return { route: undefined, isTold: true, isLost: false, key, cost }
+    const route = named === undefined ? undefined : byName.get(named)
+    if (route) return at(request, route, true)
+    if (isOne) return at(request, routes[0], true)
+    if (http) {
+      const found = routed(request)
+      if (found) return at(request, found, true)
+      return { route: undefined, isTold: true, isLost: true, key, cost }
+    }
+    return fallback ? at(request, fallback, false) : unknown(request)
+  }
+}
+
+const name = (field: string) =>
+  `Name the field with --${field}-field (json and csv), or give a decision log, which names routes.`
+
+/** Whether every request is of this route. */
+function isCatchAll({ path, methods, host, headers }: RouteSettings): boolean {
+  const isAny = methods.length === 0 && host === '' && Object.keys(headers).length === 0
+  return path === '/**' && isAny
+}
+
+/** The route that stands for all of them where they differ only in where requests go. */
+function fallbackOf(routes: readonly RouteSettings[]): RouteSettings | undefined {
+  const last = routes.findIndex(isCatchAll)
+  const treatment = ({ cost, key, shadow, isOpen }: RouteSettings) =>
+    JSON.stringify([cost, key, shadow, isOpen])
+  const isSame = (route: RouteSettings) =>
+    !route.rules &&
+    !route.key.some(({ from }) => from === 'route') &&
+    treatment(route) === treatment(routes[last])
+  return routes.slice(0, last + 1).every(isSame) ? routes[last] : undefined
+}
+
+/** Makes the key of a route from an address; the other parts of keys are in no log. */
+function keyReader(file: string, route: RouteSettings): (address: string) => string {
+  const foreign = route.key.find(({ from }) => from !== 'address' && from !== 'route')
+  if (foreign) {
+    const part = 'name' in foreign ? `${foreign.from}:${foreign.name}` : foreign.from
+    return () => {
+      throw new SluiceError(
+        'SLUICE_OPTION',
+        `${file}: the route ${JSON.stringify(route.name)} counts by ${part}, which the log does not tell. ` +
+          'Give a decision log, or name the field that has such keys with --key-field.',
+      )
+    }
+  }
+  let known = ''
+  const read = routeKey(route, { addressOf: () => known, tokens: undefined })
+  // Of parts that are addresses and names of routes, nothing is read from a request.
+  const nothing = {} as IncomingMessage
+  return (address) => {
+    known = address
+    return read(nothing) as string
+  }
+}

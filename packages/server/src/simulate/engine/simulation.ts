@@ -1,0 +1,111 @@
+import type { Request } from '../log/request.ts'
+import type { Report, Traffic } from '../report/report.ts'
+import { createClients } from './clients.ts'
+import type { RuleSet } from './rule-set.ts'
+import { sharesOf, suggest } from './suggest.ts'
+import { createTally } from './tally.ts'
+import { createTimeline } from './timeline.ts'
+import { createUsage, percentile } from './usage.ts'
+import type { VirtualClock } from './virtual-clock.ts'
+
+/** SimulationOptions are what requests are played to. */
+export interface SimulationOptions {
+  /** The clock of the rule sets. */
+  readonly clock: VirtualClock
+  readonly ruleSets: readonly RuleSet[]
+  /** Clients followed one by one at most. */
+  readonly maxClients: number
+  /** How many of the clients refused most are told. */
+  readonly top: number
+  /** Told of every refusal by a rule set. */
+  readonly onRefused?: (request: Request, ruleSet: number, retryAfterMs: number) => void
+}
+
+/** Simulation plays requests to rule sets on a virtual clock. */
+export interface Simulation {
+  /** The clock moves on to the request's time; it never goes back. */
+  take(request: Request): void
+  report(): Omit<Report, 'version' | 'source'>
+}
+
+/** createSimulation plays each request to all rule sets at once, so that one pass compares them. */
+export function createSimulation(options: SimulationOptions): Simulation {
+  const { clock, ruleSets, onRefused } = options
+  const clients = createClients(options.maxClients)
+  const tallies = ruleSets.map(createTally)
+  const usage = createUsage()
+  /** A row of all that came, then one of refusals for each rule set. */
+  const timeline = createTimeline(1 + ruleSets.length)
+  let requests = 0
+  let units = 0
+  let untracked = 0
+  let startUs = 0
+  let endUs = 0
+
+  function traffic(): Traffic {
+    return {
+      requests,
+      units,
+      clients: clients.size(),
+      untracked,
+      startTime: timeText(startUs),
+      endTime: timeText(endUs),
+      spanMs: (endUs - startUs) / 1_000,
+      timeline: {
+        startTime: timeText(timeline.startUs()),
+        binMs: timeline.widthUs() / 1_000,
+        requests: timeline.row(0),
+      },
+    }
+  }
+
+  return {
+    take(request) {
+      clock.set(request.timeUs)
+      const nowUs = clock.nowUs()
+      const client = clients.numberOf(request.key)
+      // Retries are a consequence of a rule set, not what came.
+      if (request.only < 0) {
+        if (requests === 0) startUs = nowUs
+        endUs = nowUs
+        requests += 1
+        units += request.cost
+        timeline.count(0, nowUs)
+        if (client >= 0) usage.count(client, request.cost, nowUs)
+        else untracked += 1
+      }
+      for (let i = 0; i < ruleSets.length; i += 1) {
+        if (request.only >= 0 && request.only !== i) continue
+        const verdict = ruleSets[i].decide(request)
+        tallies[i].count(request, client, verdict)
+        if (verdict.allowed) continue
+        timeline.count(1 + i, nowUs)
+        // Who is let through does not come again.
+        if (ruleSets[i].placeOf(request).mode === 'shadow') continue
+        onRefused?.(request, i, verdict.retryAfterMs)
+      }
+    },
+
+    report() {
+      const windows = usage.sum(clients.size())
+      const shares = sharesOf(clients.size())
+      return {
+        traffic: traffic(),
+        usage: windows.map((window) => ({
+          per: window.per,
+          percentiles: shares.map((share) => ({ share, use: percentile(window.largest, share) })),
+        })),
+        suggestions: suggest(windows, endUs - startUs),
+        ruleSets: tallies.map((tally, i) =>
+          tally.report(clients, options.top, timeline.row(1 + i)),
+        ),
+      }
+    },
+  }
+}
+
+function timeText(us: number): string {
+  const ms = Math.floor(us / 1_000)
+  // A time that a date cannot hold is beyond the year 275,760.
+  return ms <= 8.64e15 ? new Date(ms).toISOString() : `${ms} ms`
+}

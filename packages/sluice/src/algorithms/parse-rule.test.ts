@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest'
+import {
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  parseRule,
+  slidingWindowCounter,
+  slidingWindowLog,
+  tokenBucket,
+  unlimited,
+} from '../index.ts'
+
+describe('parseRule', () => {
+  it.each([
+    ['100/1m burst 20 token-bucket', tokenBucket({ limit: 100, per: '1m', burst: 20 })],
+    ['100/1m', tokenBucket({ limit: 100, per: '1m' })],
+    ['  7/1s   gcra\tburst 3 ', gcra({ limit: 7, per: '1s', burst: 3 })],
+    ['5/1h fixed-window align clock', fixedWindow({ limit: 5, per: '1h', align: 'clock' })],
+    ['5/1h fixed-window', fixedWindow({ limit: 5, per: '1h' })],
+    [
+      '5/250ms sliding-window-log name api',
+      slidingWindowLog({ limit: 5, per: '250ms', name: 'api' }),
+    ],
+    ['5/1d sliding-window-counter', slidingWindowCounter({ limit: 5, per: '1d' })],
+    ['5/1s leaky-bucket queue 0', leakyBucket({ limit: 5, per: '1s', queue: 0 })],
+    ['unlimited', unlimited()],
+    ['unlimited name staff', unlimited({ name: 'staff' })],
+  ])('reads %j', (text, rule) => {
+    expect(parseRule(text)).toEqual(rule)
+  })
+
+  it.each([
+    ['', 'SLUICE_RULE_SYNTAX'],
+    ['100', 'SLUICE_RULE_SYNTAX'],
+    ['/1m', 'SLUICE_RULE_SYNTAX'],
+    ['1.5/1m', 'SLUICE_RULE_SYNTAX'],
+    ['-1/1m', 'SLUICE_RULE_SYNTAX'],
+    ['100/1m tokenbucket', 'SLUICE_RULE_SYNTAX'],
+    ['100/1m burst', 'SLUICE_RULE_SYNTAX'],
+    ['100/1m burst x', 'SLUICE_RULE_SYNTAX'],
+    ['100/1m burst 2 burst 3', 'SLUICE_RULE_SYNTAX'],
+    ['100/1m gcra token-bucket', 'SLUICE_RULE_SYNTAX'],
+    ['100/1m toString', 'SLUICE_RULE_SYNTAX'],
+    ['100/1m __proto__', 'SLUICE_RULE_SYNTAX'],
+    ['unlimited burst 5', 'SLUICE_RULE_SYNTAX'],
+    [undefined, 'SLUICE_RULE_SYNTAX'],
+    [{}, 'SLUICE_RULE_SYNTAX'],
+    ['0/1m', 'SLUICE_RULE_LIMIT'],
+    ['10000001/1m', 'SLUICE_RULE_LIMIT'],
+    ['100/1w', 'SLUICE_DURATION'],
+    ['100/m', 'SLUICE_DURATION'],
+    ['100/60000', 'SLUICE_DURATION'],
+    ['100/1m burst 0', 'SLUICE_RULE_BURST'],
+    ['100/1m fixed-window burst 5', 'SLUICE_OPTION'],
+    ['100/1m fixed-window align utc', 'SLUICE_OPTION'],
+  ])('refuses %j with %s', (text, code) => {
+    const message = expect.stringMatching(/^cannot read the rule /)
+    expect(() => parseRule(text as never)).toThrow(expect.objectContaining({ code, message }))
+  })
+})

@@ -1,0 +1,174 @@
+import { SluiceError, shown } from './errors.ts'
+import { checkOptions } from './options.ts'
+import type { Rule } from './rule.ts'
+
+/**
+ * Algorithm is the contract every algorithm keeps: pure arithmetic over a few cells.
+ *
+ * A state is the cells `cells[at]`, `cells[at + 1]`, … of a `Float64Array` that a store owns. They
+ * hold whole numbers; cells that are all 0 are a key never seen. Times are whole microseconds. No
+ * function reads a clock, allocates, or touches cells outside its own; only `take`, `spend`,
+ * `refund`, `carry`, `merge` and `begin` write. `nowUs` may stand still or step back, which must
+ * mint nothing.
+ *
+ * Make one with `defineAlgorithm`, which fills in what is optional.
+ */
+export interface Algorithm {
+  /** Kebab-case; part of a state's identity. */
+  readonly name: string
+  /** Whether an admitted request may be told to wait for its slot (`delayUs`). */
+  readonly delays: boolean
+  /**
+   * Whether the state is a list that grows. It then has an array of its own, three cells of 0 until
+   * `grow` makes a larger one, and the functions ignore `at`. Few stores can hold lists.
+   */
+  readonly grows: boolean
+  /**
+   * Whether units come back one by one, each after its gap, rather than together after `perUs`. Of
+   * those that do not a node of a fleet gets a whole number of units per window.
+   */
+  readonly flows: boolean
+  /**
+   * The algorithm's twin for Redis, in Lua; '' if it has none. A text that ends by returning a table
+   * `t` of functions that do as those here: `t.wait(s, r, cost, now)` as `waitUs`, `t.spend(…)` and
+   * `t.refund(…)` alike, and `t.fresh(s, r)` as `freshAtUs`. The cells are `s[1]`, `s[2]`, …; of the
+   * rule there are `r.limit`, `r.per`, `r.capacity`, `r.aligned` (0 or 1), `r.gap`, `r.rest`,
+   * `r.parts`, `r.full` and `r.full_rest`; times are microseconds.
+   */
+  readonly lua: string
+  /** How many cells a state of this rule takes. 0: the rule keeps no state. */
+  cells(rule: Rule): number
+  /** Microseconds until `cost`, at most the rule's capacity, would pass; 0 when it passes now. */
+  waitUs(cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number): number
+  /** Both in one, for the fast path: spends if `cost` passes, and answers like `waitUs`. */
+  take(cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number): number
+  /** Debits `cost`, at least 1, whether it fits or leaves debt. */
+  spend(cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number): void
+  /** Undoes a recent spend, as far as there is something to undo. */
+  refund(cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number): void
+  /** Whole units that would pass now, from 0 to capacity. */
+  remaining(cells: Float64Array, at: number, rule: Rule, nowUs: number): number
+  /** The first microsecond from which on the state equals a key never seen; at most 0 if it does. */
+  freshAtUs(cells: Float64Array, at: number, rule: Rule): number
+  /** Before a spend: microseconds until the slot of its first unit. */
+  delayUs(cells: Float64Array, at: number, rule: Rule, nowUs: number): number
+  /** Rewrites a state of rule `from` for rule `to`, with the same units used at `nowUs`. */
+  carry(cells: Float64Array, at: number, from: Rule, to: Rule, nowUs: number): void
+  /**
+   * Makes the state the harder of two: from now on it admits nothing that either would refuse.
+   * It may be all 0; `other` is not fresh. Both are of the same rule.
+   */
+  merge(
+    cells: Float64Array,
+    at: number,
+    other: Float64Array,
+    otherAt: number,
+    rule: Rule,
+    nowUs: number,
+  ): void
+  /** A key that starts from the units of others, by `merge`, is about to spend for the first time. */
+  begin(cells: Float64Array, at: number, rule: Rule, nowUs: number): void
+  /**
+   * From the figures of a decision about `cost`: the least microseconds until it can pass, or until
+   * its slot, with `ahead` units in line before it. Never too many.
+   */
+  lineUs(
+    rule: Rule,
+    waitUs: number,
+    resetUs: number,
+    remaining: number,
+    ahead: number,
+    cost: number,
+  ): number
+  /** Before a spend, for a list: the cells themselves if one more entry fits, else a larger copy. */
+  grow(cells: Float64Array, rule: Rule, nowUs: number): Float64Array
+}
+
+type Optional =
+  | 'take'
+  | 'lua'
+  | 'delays'
+  | 'grows'
+  | 'flows'
+  | 'refund'
+  | 'delayUs'
+  | 'carry'
+  | 'begin'
+  | 'lineUs'
+  | 'grow'
+
+/** What an algorithm must bring, and what it may. */
+const required = ['cells', 'waitUs', 'spend', 'remaining', 'freshAtUs', 'merge'] as const
+const optional = [
+  'lua',
+  'delays',
+  'grows',
+  'flows',
+  'take',
+  'refund',
+  'delayUs',
+  'carry',
+  'begin',
+  'lineUs',
+  'grow',
+]
+
+/**
+ * defineAlgorithm completes an algorithm. Left out, `take` is made of `waitUs` and `spend`, `refund` does nothing, `carry` keeps the cells
+ * as they are, the state has a fixed number of cells, nothing is delayed, and of those in line only
+ * the wait of the cost itself is known.
+ */
+export function defineAlgorithm(
+  given: Omit<Algorithm, Optional> & Partial<Pick<Algorithm, Optional>>,
+): Algorithm {
+  checkOptions('defineAlgorithm', given, ['name', ...required, ...optional])
+  if (typeof given.name !== 'string' || !/^[a-z][a-z0-9-]{0,63}$/.test(given.name)) {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `defineAlgorithm: name must be kebab-case, such as 'token-bucket', got ${shown(given.name)}.`,
+    )
+  }
+  for (const name of required) {
+    if (typeof given[name] === 'function') continue
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `defineAlgorithm: ${given.name} must have the function ${name}, got ${shown(given[name])}.`,
+    )
+  }
+  if (typeof (given.lua ?? '') !== 'string') {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `defineAlgorithm: ${given.name}: lua must be a text, got ${shown(given.lua)}.`,
+    )
+  }
+  // Always all fields, always in this order: one hidden class, so call sites stay monomorphic.
+  return Object.freeze({
+    name: given.name,
+    delays: given.delays ?? false,
+    grows: given.grows ?? false,
+    flows: given.flows ?? false,
+    lua: given.lua ?? '',
+    cells: given.cells,
+    waitUs: given.waitUs,
+    take: given.take ?? takeBy(given),
+    spend: given.spend,
+    refund: given.refund ?? (() => {}),
+    remaining: given.remaining,
+    freshAtUs: given.freshAtUs,
+    delayUs: given.delayUs ?? (() => 0),
+    carry: given.carry ?? (() => {}),
+    merge: given.merge,
+    begin: given.begin ?? (() => {}),
+    lineUs: given.lineUs ?? ((_rule, waitUs) => waitUs),
+    grow: given.grow ?? ((cells) => cells),
+  })
+}
+
+/** takeBy makes `take` of its two steps. */
+export function takeBy({ waitUs, spend }: Pick<Algorithm, 'waitUs' | 'spend'>): Algorithm['take'] {
+  return (cells, at, rule, cost, nowUs) => {
+    const wait = waitUs(cells, at, rule, cost, nowUs)
+    if (wait === 0 && cost > 0) spend(cells, at, rule, cost, nowUs)
+    return wait
+  }
+}

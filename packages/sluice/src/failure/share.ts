@@ -1,0 +1,50 @@
+import { CENTURY_US } from '../core/duration.ts'
+import type { Rule } from '../core/rule.ts'
+
+/**
+ * shareOf is the part of a rule that one node of a fleet keeps by itself: the capacity divided,
+ * rounded down, at least 1. In any interval all nodes together admit at most what the rule promises;
+ * a fleet with more nodes than the capacity at most limit · t / per, and one unit for each node.
+ *
+ * Where units flow they do so at exactly limit / (per · fleetSize). A window keeps its length, as two
+ * of them and an edge would fit into `per` if it were shorter, unless there are fewer units than
+ * nodes: then it has one, and is as long as that takes.
+ */
+export function shareOf(rule: Rule, fleetSize: number): Rule {
+  if (fleetSize === 1 || rule.capacity === Number.POSITIVE_INFINITY) return rule
+  const capacity = Math.max(1, Math.floor(rule.capacity / fleetSize))
+  const rest = rule.gapRest * fleetSize
+  const gapUs = rule.gapUs * fleetSize + Math.floor(rest / rule.gapParts)
+  if (gapUs > CENTURY_US) return centuryOf(rule)
+  const gapRest = rest % rule.gapParts
+  const fullUs = capacity * gapUs + Math.floor((capacity * gapRest) / rule.gapParts)
+  const fullRest = (capacity * gapRest) % rule.gapParts
+  const sharedUs = fullUs + Math.sign(fullRest)
+  const isLonger = sharedUs > rule.perUs
+  return Object.freeze({
+    ...rule,
+    limit: capacity,
+    perUs: rule.algorithm.flows || isLonger ? sharedUs : rule.perUs,
+    capacity,
+    // At an edge of the clock all nodes would admit their one unit again at once.
+    aligned: rule.aligned && !isLonger,
+    gapUs,
+    gapRest,
+    fullUs,
+    fullRest,
+  })
+}
+
+/** One unit in a hundred years: what is left of a slow rule in a large fleet. */
+function centuryOf(rule: Rule): Rule {
+  const one = { limit: 1, capacity: 1, gapRest: 0, fullRest: 0 }
+  return Object.freeze({
+    ...rule,
+    ...one,
+    perUs: CENTURY_US,
+    aligned: false,
+    gapUs: CENTURY_US,
+    gapParts: 1,
+    fullUs: CENTURY_US,
+  })
+}

@@ -1,0 +1,154 @@
+import { SluiceError, shown } from '../core/errors.ts'
+import { checkKey } from '../core/key.ts'
+import { checkFunction, checkOptions } from '../core/options.ts'
+import type { Rule } from '../core/rule.ts'
+
+/** Rules by the name of a tier, or by key: an object or a `Map`. */
+export type RulesByName =
+  | Readonly<Record<string, Rule | readonly Rule[]>>
+  | ReadonlyMap<string, Rule | readonly Rule[]>
+
+export interface PolicyOptions {
+  /** The rules of each tier, by its name. `unlimited()` for clients that are never limited. */
+  readonly tiers: RulesByName
+  /** The tier of a key that was not given one by `setTier`. Synchronous: look it up beforehand. */
+  readonly tierOf?: (key: string) => string | undefined
+  /** The tier of keys that neither `setTier` nor `tierOf` knows. Without it they are an error. */
+  readonly defaultTier?: string
+  /** Rules of single keys that replace their tier's. */
+  readonly overrides?: RulesByName
+}
+
+/**
+ * Policy says which rules hold for a key. A change takes effect on the key's next request. Rules
+ * of the same name and algorithm carry over what was used; others have states of their own.
+ */
+export interface Policy {
+  /** The rules of all tiers and overrides that the policy was made with. */
+  readonly ruleLists: readonly (readonly Rule[])[]
+  /** The rules for a key: its override, else those of `tier`, else those of its own tier. */
+  rulesFor(key: string, tier?: string): readonly Rule[]
+  /** Whether the key has an override, or a tier that is not just the default. */
+  knows(key: string): boolean
+  /** The tier under which to show a key of which nothing is known: the default, else the first. */
+  readonly shownTier: string
+  /** The tier of a key: what `setTier` said, else `tierOf`, else the default. */
+  tierOf(key: string): string
+  /** Assigns a key to a tier; `undefined` takes the assignment back. */
+  setTier(key: string, tier: string | undefined): void
+  /** Gives a key rules of its own; `undefined` takes them back. */
+  setOverride(key: string, rules: Rule | readonly Rule[] | undefined): void
+}
+
+const isPolicySymbol = Symbol.for('sluice.policy')
+
+/** createPolicy makes a policy from tiers. */
+export function createPolicy(options: PolicyOptions): Policy {
+  checkOptions('createPolicy', options, ['tiers', 'tierOf', 'defaultTier', 'overrides'])
+  const { tierOf, defaultTier } = options
+  checkFunction('createPolicy: tierOf', tierOf)
+  const tiers = new Map<string, readonly Rule[]>()
+  for (const [tier, rules] of rulesByName('tiers', options.tiers)) {
+    tiers.set(tier, ruleList(`tier ${shown(tier)}`, rules))
+  }
+  if (tiers.size === 0) {
+    throw new SluiceError('SLUICE_OPTION', 'createPolicy: tiers must have at least one tier.')
+  }
+  if (defaultTier !== undefined) rulesOf(defaultTier)
+  const assigned = new Map<string, string>()
+  const overrides = new Map<string, readonly Rule[]>()
+  if (options.overrides !== undefined) {
+    for (const [key, rules] of rulesByName('overrides', options.overrides)) setOverride(key, rules)
+  }
+  const ruleLists = [...tiers.values(), ...overrides.values()]
+
+  function rulesOf(tier: string): readonly Rule[] {
+    const found = tiers.get(tier)
+    if (found) return found
+    if (typeof tier !== 'string') {
+      throw new SluiceError(
+        'SLUICE_TIER_UNKNOWN',
+        `tierOf must answer at once with the name of a tier, got ${shown(tier)}. Look the tier up ` +
+          'first and pass it: check(key, cost, { tier }).',
+      )
+    }
+    throw new SluiceError(
+      'SLUICE_TIER_UNKNOWN',
+      `there is no tier ${shown(tier)}. The policy has ${[...tiers.keys()].join(', ') || 'none'}.`,
+    )
+  }
+
+  function ownTier(key: string): string | undefined {
+    return assigned.get(key) ?? tierOf?.(key)
+  }
+
+  function tierFor(key: string): string {
+    const tier = ownTier(key) ?? defaultTier
+    if (tier !== undefined) return tier
+    throw new SluiceError(
+      'SLUICE_TIER_UNKNOWN',
+      `key ${shown(key)} has no tier. Pass one, assign one with setTier(), or give the policy a tierOf or defaultTier.`,
+    )
+  }
+
+  function setOverride(key: string, rules: Rule | readonly Rule[] | undefined): void {
+    checkKey(key)
+    if (rules === undefined) overrides.delete(key)
+    else overrides.set(key, ruleList(`override of ${shown(key)}`, rules))
+  }
+
+  return {
+    ruleLists,
+    rulesFor(key, tier) {
+      if (overrides.size > 0) {
+        const own = overrides.get(key)
+        if (own) return own
+      }
+      return rulesOf(tier ?? tierFor(key))
+    },
+    shownTier: defaultTier ?? [...tiers.keys()][0],
+    knows: (key) => overrides.has(key) || ownTier(key) !== undefined,
+    tierOf: tierFor,
+    setTier(key, tier) {
+      checkKey(key)
+      if (tier === undefined) {
+        assigned.delete(key)
+      } else {
+        rulesOf(tier)
+        assigned.set(key, tier)
+      }
+    },
+    setOverride,
+    ...{ [isPolicySymbol]: true },
+  }
+}
+
+function rulesByName(what: string, given: RulesByName): Iterable<[string, Rule | readonly Rule[]]> {
+  if (given instanceof Map) return given
+  if (shown(given) === 'an object' && !(Symbol.iterator in given)) return Object.entries(given)
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `createPolicy: ${what} must be an object or a Map of rules, got ${shown(given)}.`,
+  )
+}
+
+/** isPolicy tells a policy from rules. */
+export function isPolicy(value: unknown): value is Policy {
+  return typeof value === 'object' && value !== null && isPolicySymbol in value
+}
+
+/** ruleList is one rule or several as a checked, frozen list. */
+export function ruleList(where: string, rules: unknown): readonly Rule[] {
+  const list = Array.isArray(rules) ? rules : [rules]
+  if (list.length === 0) {
+    throw new SluiceError('SLUICE_OPTION', `${where}: give at least one rule; unlimited() is one.`)
+  }
+  for (const rule of list) {
+    if (typeof rule?.algorithm?.waitUs === 'function' && typeof rule.capacity === 'number') continue
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `${where}: a rule must come from a factory such as tokenBucket() or from parseRule(), got ${shown(rule)}.`,
+    )
+  }
+  return Object.freeze([...list])
+}

@@ -1,0 +1,215 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { tokenBucket } from '../algorithms/token-bucket.ts'
+import { SluiceError } from '../core/errors.ts'
+import { fieldsOf } from '../http/fields.ts'
+import { createLimiter } from '../limiter/limiter.ts'
+import { manualClock } from '../testing/manual-clock.ts'
+import { pauseOf, throttled } from './outbound.ts'
+
+let server: Server | undefined
+afterEach(() => {
+  server?.closeAllConnections()
+  server?.close()
+})
+
+/** A server that answers as it is told, and notes when it was asked. */
+async function serve(
+  answer: (count: number) => { status: number; headers?: Record<string, string> },
+) {
+  const times: number[] = []
+  const asked: (string | undefined)[] = []
+  server = createServer((request, response) => {
+    times.push(performance.now())
+    asked.push(request.url)
+    const { status, headers } = answer(times.length)
+    response.writeHead(status, headers).end()
+  })
+  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve))
+  return { times, asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
+}
+
+describe('throttled', () => {
+  it('makes calls at the pace of the limit, in order', async () => {
+    const { asked, url } = await serve(() => ({ status: 200 }))
+    const clock = manualClock()
+    const limiter = createLimiter(tokenBucket({ limit: 20, per: '1s', burst: 1 }), { clock })
+    const get = throttled(fetch, { limiter })
+    const all = [1, 2, 3, 4, 5].map((i) => get(`${url}${i}`))
+    for (const expected of [['/1'], ['/1', '/2'], ['/1', '/2', '/3']]) {
+      await expect.poll(() => asked).toEqual(expected)
+      clock.advance(49.999)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      expect(asked).toEqual(expected)
+      clock.advance(0.001)
+    }
+    await expect.poll(() => asked).toHaveLength(4)
+    clock.advance(50)
+    expect((await Promise.all(all)).every(({ ok }) => ok)).toBe(true)
+  })
+
+  it('leaves a server alone for as long as it asks, and only that one', async () => {
+    const { times, url } = await serve((count) =>
+      count === 1 ? { status: 429, headers: { 'retry-after': '1' } } : { status: 200 },
+    )
+    const limiter = createLimiter(tokenBucket({ limit: 100, per: '1s' }))
+    const get = throttled(fetch, { limiter })
+    expect((await get(url)).status).toBe(429)
+    expect((await get(url)).status).toBe(200)
+    expect(times[1] - times[0]).toBeGreaterThan(990)
+    expect(limiter.peek('https://other.example').allowed).toBe(true)
+  })
+
+  it('does not shorten a pause, and does not lose a response to a store that fails', async () => {
+    const answers: Record<string, string>[] = [
+      { 'retry-after': '3600' },
+      { ratelimit: '"x";r=0;t=1' },
+    ]
+    const { url } = await serve((count) => {
+      const headers = answers[count - 1] ?? {}
+      return { status: count === 1 ? 429 : 200, headers }
+    })
+    const limiter = createLimiter(tokenBucket({ limit: 100, per: '1s' }))
+    const get = throttled(fetch, { limiter, key: 'a' })
+    await Promise.all([get(url), get(url)])
+    expect(limiter.peek('a').retryAfterMs).toBeGreaterThan(3_500_000)
+    const failing: typeof limiter = {
+      ...limiter,
+      block() {
+        throw new SluiceError('SLUICE_STORE_UNAVAILABLE', 'away')
+      },
+    }
+    expect((await throttled(fetch, { limiter: failing, key: 'b' })(url)).status).toBe(200)
+  })
+
+  it('gives up at once when it would take too long, or when it is told to', async () => {
+    const { times, url } = await serve(() => ({ status: 200 }))
+    const limiter = createLimiter(tokenBucket({ limit: 1, per: '1h' }))
+    const get = throttled(fetch, { limiter, key: 'api', maxWaitMs: 100 })
+    await get(url)
+    await expect(get(url)).rejects.toMatchObject({ code: 'SLUICE_WAIT_TOO_LONG' })
+    const patient = throttled(fetch, { limiter, key: 'api', maxWaitMs: '2h' })
+    const signal = AbortSignal.timeout(20)
+    await expect(patient(url, { signal })).rejects.toMatchObject({ name: 'TimeoutError' })
+    expect(times).toHaveLength(1)
+  })
+
+  it('takes key and cost from the request', async () => {
+    const { url } = await serve(() => ({ status: 200 }))
+    const limiter = createLimiter(tokenBucket({ limit: 10, per: '1h' }))
+    const get = throttled(fetch, {
+      limiter,
+      key: (request) => request.headers.get('x-team') ?? 'none',
+      cost: ({ method }) => (method === 'POST' ? 3 : 1),
+    })
+    await get(url, { method: 'POST', body: 'x', headers: { 'x-team': 'a' } })
+    await get(new Request(url, { headers: { 'x-team': 'a' } }))
+    expect(limiter.peek('a').remaining).toBe(6)
+  })
+
+  it('takes options that make sense', () => {
+    expect(() => throttled(fetch, {} as never)).toThrow(/limiter must come from/)
+    expect(() => throttled(5 as never, {} as never)).toThrow(/must be a fetch/)
+  })
+})
+
+describe('pauseOf', () => {
+  const nowMs = Date.UTC(2026, 0)
+  it.each<[number, Record<string, string>, number]>([
+    [200, {}, 0],
+    [429, {}, 0],
+    [429, { 'retry-after': '5' }, 5_000],
+    [503, { 'retry-after': 'Thu, 01 Jan 2026 00:00:07 GMT' }, 7_000],
+    [503, {}, 0],
+    [200, { 'retry-after': '5' }, 0],
+    [429, { 'retry-after': 'soon' }, 0],
+    [429, { 'retry-after': '-5' }, 0],
+    [429, { 'retry-after': '120, 60' }, 120_000],
+    [429, { 'retry-after': '9999999999' }, 9_999_999_999_000],
+    [429, { 'retry-after': 'x 2099', ratelimit: '"a";r=0;t=4' }, 4_000],
+    [200, { ratelimit: '"a";r=3;t=9, "b";r=0;t=4' }, 4_000],
+    [200, { ratelimit: '"\\'.repeat(30_000) }, 0],
+    [200, { ratelimit: '"a,b;r=0;t=2";r=30;t=9' }, 0],
+    [200, { ratelimit: 'limit=5, remaining=0, reset=6' }, 6_000],
+    [200, { ratelimit: 'limit=5, remaining=01, reset=6' }, 0],
+    [200, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '3' }, 3_000],
+    [200, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(nowMs / 1_000 + 8) }, 8_000],
+    [200, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(nowMs + 8_000) }, 8_000],
+    [200, { 'x-ratelimit-remaining': '1', 'x-ratelimit-reset': '3' }, 0],
+    [200, { 'ratelimit-remaining': '0', 'ratelimit-reset': '3' }, 3_000],
+    // A field that is malformed anywhere is ignored as a whole; others still count.
+    [200, { ratelimit: '"a";r=0;t=9, "b";r=0;t=4,' }, 0],
+    [200, { ratelimit: '"a";r=0;t=9, "b;r=0;t=4' }, 0],
+    [200, { ratelimit: '"a";r=0;t=9 "b";r=3;t=4' }, 0],
+    [200, { ratelimit: '"a";r=0;T=9' }, 0],
+    [200, { ratelimit: '"a";r=0;t=09x' }, 0],
+    [200, { ratelimit: 'limit=5, remaining=0, reset=6 s' }, 0],
+    [
+      200,
+      { ratelimit: '"a";r=0;t=9,', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '3' },
+      3_000,
+    ],
+    // So is one whose items are not as the draft has them.
+    [200, { ratelimit: 'a;r=0;t=9' }, 0],
+    [200, { ratelimit: '"a";r=0;t=9, ("b");r=1;t=4' }, 0],
+    [200, { ratelimit: '"a";r=0;t=9, "b";t=4' }, 0],
+    [200, { ratelimit: '"a";r=0.0;t=9' }, 0],
+    [200, { ratelimit: '"a";r=0;t=9.5' }, 0],
+    [200, { ratelimit: '"a";r=0;t=-9' }, 0],
+    [200, { ratelimit: '"a";r="0";t=9' }, 0],
+    // Parameters that are not known do not matter; of repeated ones the last holds.
+    [200, { ratelimit: '"a";r=0;t=9;pk=:YQ==:;acme-cost=1.5' }, 9_000],
+    [200, { ratelimit: '"a";r=0;t=9;r=1' }, 0],
+    [200, { ratelimit: '"a";r=1;r=0;t=9;t=2' }, 2_000],
+    [200, { ratelimit: 'limit=5, remaining=0, reset=6, remaining=1' }, 0],
+    [200, { ratelimit: '"a";r=0;t=4, "b";r=0;t=40, "c";r=0;t=7' }, 40_000],
+    // What a list says is not overruled by older fields; where it names no time, they count.
+    [
+      200,
+      { ratelimit: '"a";r=0;t=4', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '60' },
+      4_000,
+    ],
+    [200, { ratelimit: '"a";r=1;t=4', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '60' }, 0],
+    [200, { ratelimit: '"a";r=0', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '6' }, 6_000],
+    // From a cache: durations began when the response was made, dates did not.
+    [200, { ratelimit: '"a";r=0;t=9', age: '4' }, 5_000],
+    [200, { ratelimit: '"a";r=0;t=9', age: '40' }, 0],
+    [200, { ratelimit: '"a";r=0;t=9', age: 'old' }, 9_000],
+    [200, { ratelimit: 'limit=5, remaining=0, reset=6', age: '4' }, 2_000],
+    [200, { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '9', age: '4' }, 5_000],
+    [
+      200,
+      {
+        'x-ratelimit-remaining': '0',
+        'x-ratelimit-reset': String(nowMs / 1_000 + 8),
+        age: '4',
+      },
+      8_000,
+    ],
+    [429, { 'retry-after': '9', age: '4, 1' }, 5_000],
+    [503, { 'retry-after': 'Thu, 01 Jan 2026 00:00:07 GMT', age: '4' }, 7_000],
+    [429, { 'retry-after': '9', age: '10', ratelimit: '"a";r=0;t=60' }, 0],
+  ])('of %i with %o is %i ms', (status, headers, expected) =>
+    expect(pauseOf(new Response(null, { status, headers }), nowMs)).toBe(expected),
+  )
+
+  it('is the longest of several field lines', () => {
+    const headers = new Headers({ ratelimit: '"a";r=0;t=4' })
+    headers.append('ratelimit', '"b";r=0;t=40')
+    expect(pauseOf(new Response(null, { headers }), nowMs)).toBe(40_000)
+    headers.append('ratelimit', '"c";r=0;t=')
+    expect(pauseOf(new Response(null, { headers }), nowMs)).toBe(0)
+  })
+
+  it('is one unit long after the last unit of a limiter of our own', () => {
+    const rule = tokenBucket({ limit: 60, per: '1m' })
+    const limiter = createLimiter(rule, { clock: manualClock() })
+    const decision = limiter.check('a', 60)
+    for (const dialects of [['x', 'draft-11'], ['draft-7'], ['draft-6']] as const) {
+      const fields = fieldsOf(dialects, decision, [rule], nowMs)
+      const headers = fields.map(([name, value]) => [name, value] as [string, string])
+      expect(pauseOf(new Response(null, { headers }), nowMs)).toBe(1_000)
+    }
+  })
+})

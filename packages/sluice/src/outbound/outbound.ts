@@ -1,0 +1,160 @@
+import { SluiceError, shown } from '../core/errors.ts'
+import { checkFunction, checkOptions } from '../core/options.ts'
+import type { AsyncLimiter, Limiter, WaitOptions } from '../limiter/verbs.ts'
+import { type BareItem, parseDictionary, parseList } from './structured-fields.ts'
+
+type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
+
+/** ThrottleOptions are those of `throttled`; the wait of a call has those of `limiter.wait`. */
+export interface ThrottleOptions extends Pick<WaitOptions, 'maxWaitMs' | 'maxWaiting'> {
+  readonly limiter: Limiter | AsyncLimiter
+  /** Whose limit a call counts against. Default: the origin it goes to. */
+  readonly key?: string | ((request: Request) => string)
+  /** What a call costs. Default 1. */
+  readonly cost?: number | ((request: Request) => number)
+}
+
+const NAMES = ['limiter', 'key', 'cost', 'maxWaitMs', 'maxWaiting']
+
+/** The longest pause that a server can ask for. */
+const LONGEST_PAUSE_MS = 24 * 3_600_000
+
+/**
+ * throttled is a `fetch` that keeps to limits: each call waits its turn, first come first served
+ * for its key. When a server answers that it has had enough (429 or 503 with Retry-After, or
+ * RateLimit fields with nothing left), that key pauses for as long as it says, and the response is
+ * handed to the caller: nothing is sent again. The signal of a call ends its wait; a wait that would
+ * be too long rejects with `SLUICE_WAIT_TOO_LONG`.
+ */
+export function throttled(fetch: Fetch, options: ThrottleOptions): Fetch {
+  checkOptions('throttled', options, NAMES)
+  if (typeof fetch !== 'function') {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `throttled: the first argument must be a fetch, got ${shown(fetch)}.`,
+    )
+  }
+  const { limiter, key, cost = 1, maxWaitMs, maxWaiting } = options
+  if (typeof limiter?.wait !== 'function') {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `throttled: limiter must come from createLimiter(), got ${shown(limiter)}.`,
+    )
+  }
+  if (typeof key !== 'string') checkFunction('throttled: key', key)
+
+  return async (input, init) => {
+    const request = new Request(input, init)
+    const own = typeof key === 'function' ? key(request) : (key ?? new URL(request.url).origin)
+    const units = typeof cost === 'function' ? cost(request) : cost
+    const { signal } = request
+    const { allowed, retryAfterMs } = await limiter.wait(own, units, {
+      signal,
+      maxWaitMs,
+      maxWaiting,
+    })
+    if (!allowed) throw tooLong(own, retryAfterMs)
+    const response = await fetch(request)
+    await pause(limiter, own, Math.min(pauseOf(response, Date.now()), LONGEST_PAUSE_MS))
+    return response
+  }
+}
+
+/** Blocks a key, unless it is blocked for longer. A store that fails must not cost the response. */
+async function pause(limiter: Limiter | AsyncLimiter, key: string, pauseMs: number) {
+  if (pauseMs <= 0) return
+  try {
+    const { source, retryAfterMs } = await limiter.peek(key, 0)
+    if (source !== 'blocked' || retryAfterMs < pauseMs) await limiter.block(key, pauseMs)
+  } catch (error) {
+    if (!(error instanceof SluiceError && error.code === 'SLUICE_STORE_UNAVAILABLE')) throw error
+  }
+}
+
+function tooLong(key: string, retryAfterMs: number): SluiceError {
+  return new SluiceError(
+    'SLUICE_WAIT_TOO_LONG',
+    `a call for ${shown(key)} would have to wait ${Math.ceil(retryAfterMs)} ms, or too many are in ` +
+      'line. Try again later, or raise maxWaitMs or maxWaiting.',
+  )
+}
+
+/**
+ * pauseOf is how long a server wants to be left alone, in milliseconds; 0 if it does not say so. Of a
+ * response from a cache (`Age`), durations began when it was made.
+ */
+export function pauseOf({ status, headers }: Response, nowMs: number): number {
+  const ageMs = ageOf(headers)
+  const isRefusal = status === 429 || status === 503
+  const asked = isRefusal
+    ? retryAfterMs(headers.get('retry-after')?.trim() ?? '', nowMs, ageMs)
+    : undefined
+  return asked ?? (status === 503 ? 0 : usedUpMs(headers, nowMs, ageMs))
+}
+
+/** How long ago a response was made, as caches tell: of several values the first counts. */
+function ageOf(headers: Headers): number {
+  return 1_000 * Number(/^\s*(\d{1,10})\s*(?:,|$)/.exec(headers.get('age') ?? '')?.[1] ?? 0)
+}
+
+/** What Retry-After says; undefined if it cannot be read. Of several values the largest counts. */
+function retryAfterMs(text: string, nowMs: number, ageMs: number): number | undefined {
+  if (/^\d+(\s*,\s*\d+)*$/.test(text)) {
+    return Math.max(0, Math.max(...text.split(',').map(Number)) * 1_000 - ageMs)
+  }
+  if (!/^(mon|tue|wed|thu|fri|sat|sun)[a-z]*,? /i.test(text)) return undefined
+  const atMs = Date.parse(text)
+  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs)
+}
+
+/** Where a field says that nothing is left: how long until that changes. */
+function usedUpMs(headers: Headers, nowMs: number, ageMs: number): number {
+  const field = headers.get('ratelimit') ?? ''
+  const seconds = listedSeconds(field) ?? namedSeconds(field)
+  if (seconds !== undefined) return Math.max(0, seconds * 1_000 - ageMs)
+  for (const name of ['ratelimit', 'x-ratelimit']) {
+    if (headers.get(`${name}-remaining`)?.trim() !== '0') continue
+    const reset = Number(headers.get(`${name}-reset`))
+    if (!Number.isFinite(reset) || reset <= 0) continue
+    // Some give the moment, in seconds or milliseconds, some the seconds that are left.
+    if (reset > 100_000_000_000) return Math.max(0, reset - nowMs)
+    return Math.max(0, reset > 1_000_000_000 ? reset * 1_000 - nowMs : reset * 1_000 - ageMs)
+  }
+  return 0
+}
+
+/**
+ * Of a list of policies, as since draft-8: the longest time of those with nothing left. Undefined if
+ * it is none, if one of its items is not as the draft has it, or if it tells no time.
+ */
+function listedSeconds(field: string): number | undefined {
+  const items = parseList(field)
+  if (!items || items.length === 0) return undefined
+  let seconds = 0
+  let isTold = true
+  for (const { kind, parameters } of items) {
+    const left = countOf(parameters.get('r'))
+    const window = parameters.get('t')
+    const windowS = countOf(window)
+    const isKnown = kind === 'string' && left !== undefined
+    if (!isKnown || (window !== undefined && windowS === undefined)) return undefined
+    if (left > 0) continue
+    if (windowS === undefined) isTold = false
+    else seconds = Math.max(seconds, windowS)
+  }
+  return seconds > 0 || isTold ? seconds : undefined
+}
+
+/** The same of a dictionary, as in draft-7. */
+function namedSeconds(field: string): number | undefined {
+  const members = parseDictionary(field)
+  const left = countOf(members?.get('remaining'))
+  const seconds = countOf(members?.get('reset'))
+  if (left === undefined || seconds === undefined) return undefined
+  return left === 0 ? seconds : 0
+}
+
+/** A number of units or seconds. */
+function countOf(item: BareItem | undefined): number | undefined {
+  return item?.kind === 'integer' && Number(item.value) >= 0 ? Number(item.value) : undefined
+}

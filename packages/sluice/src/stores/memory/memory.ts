@@ -1,0 +1,29 @@
+import { type Clock, steadyClock, systemClock } from '../../core/clock.ts'
+import { checkOptions, checkWhole } from '../../core/options.ts'
+import { createTable } from '../../rows/table.ts'
+import { openTables } from '../opened.ts'
+import type { Store, Table } from '../store.ts'
+import { createMemoryRows } from './memory-rows.ts'
+
+export interface MemoryStoreOptions {
+  /**
+   * Keys kept at most, for each limiter. Default 1,000,000; at most 16,000,000. When full, a state
+   * that is near to fresh goes first, and nobody is forgiven anything.
+   */
+  readonly maxKeys?: number
+  /** Default: the system's, monotonic. Tests pass a `manualClock()`. */
+  readonly clock?: Clock
+}
+
+/**
+ * memoryStore keeps exact keys in this process, listable, for all limiters it is given to. It
+ * sets no timers: a state that has become fresh counts as absent, and its place is reused.
+ */
+export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  checkOptions('memoryStore', options, ['maxKeys', 'clock'])
+  const { maxKeys = 1_000_000, clock = systemClock } = options
+  checkWhole('memoryStore: maxKeys', maxKeys, 1, 16_000_000)
+  const nowUs = steadyClock(clock)
+  const makeTable = () => createTable((care) => createMemoryRows(maxKeys, care), nowUs) as Table
+  return { clock, open: openTables(makeTable) }
+}

@@ -1,0 +1,160 @@
+import { type Clock, steadyClock, systemClock } from '../../core/clock.ts'
+import { SluiceError, shown } from '../../core/errors.ts'
+import { checkOptions, checkWhole } from '../../core/options.ts'
+import type { Rule } from '../../core/rule.ts'
+import { type Column, createLayout } from '../../rows/layout.ts'
+import { mismatch, unsupported } from '../../rows/store-errors.ts'
+import { newSecret } from '../hash/fingerprint.ts'
+import { openTables } from '../opened.ts'
+import type { Store, Table } from '../store.ts'
+import {
+  type ClaimedRule,
+  formatBuffer,
+  HEAD_BYTES,
+  isFormatted,
+  openDirectory,
+} from './directory.ts'
+import { regionOf } from './region.ts'
+import { createSharedTable } from './shared-table.ts'
+
+export interface SharedMemoryOptions {
+  /**
+   * Keys kept at most, for each limiter. Default 1,000,000; at most 50,000,000. When full, the
+   * state nearest to fresh goes first, and nobody is forgiven anything.
+   */
+  readonly maxKeys?: number
+  /**
+   * Bytes that the buffer may grow to; it grows when a limiter claims its table. Default: enough
+   * for eight limiters of one one-number rule each.
+   */
+  readonly maxBytes?: number
+  /** Default: the system's, monotonic. One that every thread can read alike, in every thread. */
+  readonly clock?: Clock
+}
+
+/** SharedMemoryHandle is passed to other threads, through `workerData` or `postMessage`. */
+export interface SharedMemoryHandle {
+  readonly buffer: SharedArrayBuffer
+  /** The origin of the system's clock in this process; undefined with a clock of one's own. */
+  readonly timeOrigin: number | undefined
+}
+
+export interface SharedMemoryStore extends Store {
+  readonly handle: SharedMemoryHandle
+}
+
+/**
+ * sharedMemoryStore keeps states in one SharedArrayBuffer for all threads of this process. Each
+ * thread makes the same limiters, on the store or on `attachSharedMemory(store.handle)`, and they
+ * decide as one. Like compactStore it keeps fingerprints in place of keys, and cannot hold the
+ * sliding window log. A thread may be terminated at any time.
+ */
+export function sharedMemoryStore(options: SharedMemoryOptions = {}): SharedMemoryStore {
+  checkOptions('sharedMemoryStore', options, ['maxKeys', 'maxBytes', 'clock'])
+  const { maxKeys = 1_000_000, clock = systemClock } = options
+  checkWhole('sharedMemoryStore: maxKeys', maxKeys, 1, 50_000_000)
+  const column = { name: '', algorithm: '', grows: false, cells: 1, at: 0 }
+  const room = Math.min(HEAD_BYTES + 8 * regionOf(maxKeys, [column]).bytes, USUAL_MOST_BYTES)
+  const { maxBytes = room } = options
+  checkWhole('sharedMemoryStore: maxBytes', maxBytes, HEAD_BYTES, Number.MAX_SAFE_INTEGER)
+  const buffer = newBuffer(maxBytes)
+  formatBuffer(buffer, maxKeys, newSecret())
+  const timeOrigin = clock === systemClock ? performance.timeOrigin : undefined
+  return openShared({ buffer, timeOrigin }, clock)
+}
+
+/**
+ * attachSharedMemory gives another thread's store to this one. A store that was made with a clock
+ * of its own needs the same `clock` here.
+ */
+export function attachSharedMemory(
+  handle: SharedMemoryHandle,
+  options: { readonly clock?: Clock } = {},
+): SharedMemoryStore {
+  checkOptions('attachSharedMemory', options, ['clock'])
+  if (typeof handle !== 'object' || !isFormatted(handle?.buffer)) {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      'attachSharedMemory takes the `handle` of a sharedMemoryStore() of the same process and ' +
+        `version, passed through workerData or postMessage, got ${shown(handle)}. Shared memory ` +
+        'does not reach other processes; for those use Redis.',
+    )
+  }
+  const { clock = systemClock } = options
+  const timeOrigin = clock === systemClock ? performance.timeOrigin : undefined
+  if (handle.timeOrigin === timeOrigin) return openShared(handle, clock)
+  throw new SluiceError(
+    'SLUICE_CLOCK',
+    handle.timeOrigin === undefined
+      ? 'the store was made with a clock of its own. Pass the same: attachSharedMemory(handle, { clock }).'
+      : 'all threads must read one clock, but the store was made with the system’s, of the time ' +
+          `origin ${handle.timeOrigin}, and this thread’s ${timeOrigin ? `is ${timeOrigin}` : 'is another'}.`,
+  )
+}
+
+/** What every supported version of Node can share. */
+const USUAL_MOST_BYTES = 2 ** 32
+
+function newBuffer(maxBytes: number): SharedArrayBuffer {
+  try {
+    return new SharedArrayBuffer(HEAD_BYTES, { maxByteLength: maxBytes })
+  } catch (cause) {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `sharedMemoryStore: maxBytes ${maxBytes.toLocaleString('en')} is more than this system can ` +
+        `share. Up to ${USUAL_MOST_BYTES.toLocaleString('en')} should work.`,
+      { cause },
+    )
+  }
+}
+
+function openShared(handle: SharedMemoryHandle, clock: Clock): SharedMemoryStore {
+  const nowUs = steadyClock(clock)
+  const directory = openDirectory(handle.buffer)
+  const open = openTables((name, ruleLists, mayChange) => {
+    const wanted = claimedRules(ruleLists, mayChange)
+    const claimed = directory.claim(name, wanted)
+    if (listed(claimed.rules) !== listed(wanted)) {
+      throw mismatch(name, listed(claimed.rules), listed(wanted))
+    }
+    const rules = ruleLists.flat()
+    const algorithms = claimed.region.columns.map((column) => ruleOf(rules, column).algorithm)
+    return createSharedTable(claimed, algorithms, nowUs) as Table
+  })
+  return { clock, open, handle }
+}
+
+/**
+ * The rules of a table. Where keys may get other figures later, there is room for the fraction that
+ * a rate may have.
+ */
+function claimedRules(
+  ruleLists: readonly (readonly Rule[])[],
+  mayChange: boolean,
+): readonly ClaimedRule[] {
+  const rules = ruleLists.flat()
+  const list = rules.find((rule) => rule.algorithm.grows)
+  if (list) throw unsupported(list)
+  const layout = createLayout()
+  for (const each of ruleLists) layout.use(each, () => {})
+  const stateless = rules.filter((rule) => rule.algorithm.cells(rule) === 0)
+  return [
+    ...layout.columns.map((column): ClaimedRule => {
+      const { algorithm, ...rule } = ruleOf(rules, column)
+      const most = algorithm.cells({ ...rule, algorithm, gapRest: 1, gapParts: 2 })
+      const cells = mayChange ? Math.max(column.cells, most) : column.cells
+      return [column.name, column.algorithm, cells]
+    }),
+    ...stateless.map((rule): ClaimedRule => [rule.name, rule.algorithm.name, 0]),
+  ]
+}
+
+function ruleOf(rules: readonly Rule[], { name, algorithm }: Column): Rule {
+  return rules.find((rule) => rule.name === name && rule.algorithm.name === algorithm)!
+}
+
+/** The same for the same names and algorithms, in any order. */
+function listed(rules: readonly ClaimedRule[]): string {
+  const names = rules.map(([name, algorithm]) => `"${name}" (${algorithm})`)
+  return [...new Set(names)].sort().join(', ')
+}
