@@ -4,7 +4,7 @@ import { createLimiter, defineAlgorithm, defineRule, type Rule, tokenBucket } fr
 import { redisStore } from 'sluice/redis'
 import { storeSuite } from 'sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { freshTime } from '../packages/sluice/src/stores/redis/twins/fresh-time.ts'
+import { bucketLua } from '../packages/sluice/src/algorithms/lua/fresh-time.ts'
 import { useRedis } from './redis/fixture.ts'
 import { timedStore } from './redis/timed.ts'
 
@@ -128,7 +128,7 @@ describe('an algorithm of the user', () => {
     return t`
 
   it('runs on Redis if it brings its twin', async () => {
-    const own = defineAlgorithm({ ...algorithm, name: 'own', lua })
+    const own = defineAlgorithm({ ...algorithm, name: 'own', lua, instant: false })
     const { store, clock } = timedStore(redis.client)
     const rule = defineRule(own, { limit: 10, per: '10s' })
     const limiter = createLimiter(rule, { store, timeoutMs: 5_000 })
@@ -141,7 +141,7 @@ describe('an algorithm of the user', () => {
   })
 
   it('is refused without one, and if the twin is no text', () => {
-    const own = defineAlgorithm({ ...algorithm, name: 'own' })
+    const own = defineAlgorithm({ ...algorithm, name: 'own', lua: '' })
     const make = () =>
       createLimiter(defineRule(own, { limit: 1, per: '1s' }), { store: redisStore(redis.client) })
     expect(make).toThrow(/no Lua twin/)
@@ -149,8 +149,8 @@ describe('an algorithm of the user', () => {
   })
 
   it('is judged by the suite: a right twin passes, and one that is wrong is noticed', async () => {
-    const wrong = freshTime.replace('cost * r.gap - r.full', 'cost * r.gap - 2 * r.full')
-    expect(await complaintsAbout(freshTime)).toEqual([])
+    const wrong = bucketLua.replace('cost * r.gap - r.full', 'cost * r.gap - 2 * r.full')
+    expect(await complaintsAbout(bucketLua)).toEqual([])
     expect(await complaintsAbout(wrong)).toContain(
       'gcra lets a full burst through, then one request per gap',
     )
@@ -160,7 +160,7 @@ describe('an algorithm of the user', () => {
   async function complaintsAbout(twin: string): Promise<string[]> {
     const withTwin = (rule: Rule) =>
       rule.algorithm.name === 'gcra'
-        ? { ...rule, algorithm: defineAlgorithm({ ...rule.algorithm, lua: twin }) }
+        ? { ...rule, algorithm: defineAlgorithm({ ...rule.algorithm, lua: twin, instant: false }) }
         : rule
     const cases = storeSuite(
       () => {

@@ -303,7 +303,7 @@ describe('redisStore', () => {
   it('refuses what is no client, and an algorithm without a twin', () => {
     expect(() => redisStore(Redis as never)).toThrow(/valkey-glide/)
     expect(() => redisStore({} as never)).toThrow(/ioredis, node-redis or valkey-glide/)
-    const own = defineRule(defineAlgorithm({ ...rule.algorithm, name: 'own' }), {
+    const own = defineRule(defineAlgorithm({ ...rule.algorithm, name: 'own', lua: '' }), {
       limit: 1,
       per: '1s',
     })

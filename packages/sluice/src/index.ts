@@ -18,7 +18,14 @@ export {
 export type { Duration } from './core/duration.ts'
 export { type ErrorCode, errorCodes, SluiceError } from './core/errors.ts'
 export { compositeKey } from './core/key.ts'
-export { defineRule, type Rule, type RuleOptions } from './core/rule.ts'
+export { choiceParam, type Param, type Params, wholeParam } from './core/params.ts'
+export {
+  defineRule,
+  type Rule,
+  type RuleFactory,
+  type RuleOptions,
+  ruleFactory,
+} from './core/rule.ts'
 export { addressKey, apiKey, type Claims, jwtSubject, type KeyOf } from './http/identity.ts'
 export { createLimiter } from './limiter/limiter.ts'
 export { createPolicy, type Policy, type PolicyOptions } from './limiter/policy.ts'

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { leftOf } from './left-of.ts'
 
-const rule = { name: 'r', algorithm: 'token-bucket', limit: 3, perMs: 30_000, capacity: 3 }
+const figures = { algorithm: 'token-bucket', limit: 3, perMs: 30_000, capacity: 3 }
+const rule = { name: 'r', text: '3/30s', ...figures }
 
 describe('what is left between two readings', () => {
   it('refills by whole units where the rule does, and never falls below what was read', () => {

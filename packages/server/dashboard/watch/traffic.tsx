@@ -3,7 +3,7 @@ import type { LiveAbout, LiveCount } from '../../src/dashboard/live-event.ts'
 import { Chart } from './chart.tsx'
 import { type LiveState, sumOf, totals } from './live-state.ts'
 import { RefusedCounts } from './refused-counts.tsx'
-import { inFull, ruleInShort } from './words.ts'
+import { inFull } from './words.ts'
 
 /** Traffic shows what was allowed and refused, by route and tier, and which rules refused. */
 export function Traffic({ state: { seconds } }: { state: LiveState }) {
@@ -134,5 +134,5 @@ export function Refusals({ state: { seconds, start } }: { state: LiveState }) {
 /** The figures of a rule as it is configured, if it is; a client may have others of its own. */
 function figuresOf({ routes, tiers }: LiveAbout, { route, tier, rule }: LiveCount): string {
   const found = (routes[route] ?? tiers[tier])?.find(({ name }) => name === rule)
-  return found ? ruleInShort(found) : ''
+  return found?.text ?? ''
 }

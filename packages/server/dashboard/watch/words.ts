@@ -35,23 +35,6 @@ export function ruleInWords({ algorithm, limit, perMs, capacity }: ShownRule): s
   return `${inFull(limit)} per ${inWords(perMs)}${most} (${algorithm})`
 }
 
-/** ruleInShort is a rule as it is written in a configuration, such as `60/1m burst 20`. */
-export function ruleInShort({ algorithm, limit, perMs, capacity }: ShownRule): string {
-  if (limit === null || capacity === null) return 'unlimited'
-  const [unit, unitMs] = UNITS.find(([, ms]) => perMs % ms === 0) ?? ['ms', 1]
-  const isQueue = algorithm === 'leaky-bucket'
-  const extra = isQueue ? capacity - 1 : capacity
-  const more = extra === limit ? '' : ` ${isQueue ? 'queue' : 'burst'} ${extra}`
-  return `${limit}/${perMs / unitMs}${unit}${more}`
-}
-
-const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1_000],
-] as const
-
 /** reasonOf says why a decision was made. */
 export function reasonOf(decision: LiveDecision): string {
   const { outcome, rule, cost, remaining, retryAfterMs, source } = decision

@@ -122,7 +122,7 @@ function rulesText(rules: readonly Rule[]): string {
 }
 
 function ruleText({ name, algorithm, limit, perUs, capacity }: Rule): string {
-  if (capacity === Number.POSITIVE_INFINITY || algorithm.name === 'unlimited') return 'unlimited'
+  if (capacity === Number.POSITIVE_INFINITY) return 'unlimited'
   const burst = capacity === limit ? '' : `, at most ${capacity} at once`
   const called = name === algorithm.name ? '' : ` "${name}"`
   return `${limit} in ${durationText(perUs)}${burst} (${algorithm.name}${called})`

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { readRule } from '../core/read-rule.ts'
 import {
+  choiceParam,
   createLimiter,
+  createPolicy,
   defineAlgorithm,
   defineRule,
   fixedWindow,
@@ -8,9 +11,12 @@ import {
   leakyBucket,
   memoryStore,
   type Rule,
+  type RuleOptions,
+  ruleFactory,
   slidingWindowCounter,
   slidingWindowLog,
   tokenBucket,
+  wholeParam,
 } from '../index.ts'
 import { manualClock } from '../testing/index.ts'
 
@@ -170,8 +176,55 @@ describe('an algorithm of the user', () => {
     expect(() => defineAlgorithm({ ...algorithm, refnd() {} } as never)).toThrow(bad)
     expect(() => defineRule({ limit: 1, per: '1s' } as never, {} as never)).toThrow(bad)
     for (const capacity of [Number.NaN, -3, 0, 1.5]) {
-      expect(() => defineRule(algorithm, { limit: 1, per: '1s' }, { capacity })).toThrow(bad)
+      const own = defineAlgorithm({ ...algorithm, capacity: () => capacity })
+      expect(() => defineRule(own, { limit: 1, per: '1s' })).toThrow(bad)
     }
+  })
+})
+
+describe('the parameters of an algorithm of the user', () => {
+  const base = tokenBucket({ limit: 1, per: '1s' }).algorithm
+  const own = defineAlgorithm({
+    ...base,
+    name: 'own',
+    params: { extra: wholeParam({ fallback: 0 }), pace: choiceParam(['slow', 'fast']) },
+    periods: { minute: 60_000_000, hour: 3_600_000_000 },
+    capacity: (limit, { extra }) => limit + Number(extra),
+  })
+  const make = ruleFactory<RuleOptions & { extra?: number; pace?: string }>(own)
+
+  it('are complete in each rule, and part of its text', () => {
+    const rule = make({ limit: 5, per: 'minute', extra: 2 })
+    expect(rule).toMatchObject({ limit: 5, perUs: 60_000_000, capacity: 7 })
+    expect(rule.params).toEqual({ per: 'minute', extra: 2, pace: 'slow' })
+    expect(rule.text).toBe('5/minute extra 2 own')
+    expect(readRule(rule.text, [own])).toEqual(rule)
+    expect(make.algorithm).toBe(own)
+  })
+
+  it('tell rules apart, and carry over what was used', () => {
+    const policy = createPolicy({
+      tiers: {
+        plain: make({ limit: 5, per: 'minute' }),
+        extra: make({ limit: 5, per: 'minute', extra: 2 }),
+      },
+      defaultTier: 'plain',
+    })
+    const limiter = createLimiter(policy, { clock: manualClock() })
+    expect(limiter.check('a', 4).remaining).toBe(1)
+    expect(limiter.peek('a', 0, { tier: 'extra' }).remaining).toBe(3)
+  })
+
+  it.each([
+    [{ limit: 5, per: '1m' }, 'SLUICE_DURATION', /per must be 'minute' or 'hour', got .1m./],
+    [{ limit: 5, per: 'toString' }, 'SLUICE_DURATION', /must be 'minute' or 'hour'/],
+    [{ limit: 5, per: 'hour', extra: -1 }, 'SLUICE_OPTION', /extra must be a whole number/],
+    [{ limit: 5, per: 'hour', pace: 'fst' }, 'SLUICE_OPTION', /pace must be 'slow' or 'fast'/],
+    [{ limit: 5, per: 'hour', burst: 1 }, 'SLUICE_OPTION', /there is no option .burst./],
+  ])('are checked: %j', (options, code, message) => {
+    expect(() => make(options as never)).toThrow(
+      expect.objectContaining({ code, message: expect.stringMatching(message) }),
+    )
   })
 })
 

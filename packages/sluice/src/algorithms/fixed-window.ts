@@ -1,7 +1,8 @@
 import { defineAlgorithm } from '../core/algorithm.ts'
-import { SluiceError, shown } from '../core/errors.ts'
 import { MOST_COUNT, mulDiv } from '../core/exact.ts'
-import { defineRule, type Rule, type RuleOptions } from '../core/rule.ts'
+import { choiceParam } from '../core/params.ts'
+import { type Rule, type RuleOptions, ruleFactory } from '../core/rule.ts'
+import { lua } from './lua/fixed-window.ts'
 
 /** What `fixedWindow` takes. */
 export interface WindowOptions extends RuleOptions {
@@ -15,6 +16,10 @@ export interface WindowOptions extends RuleOptions {
 /** Cells: the microsecond the window opened, and the units used in it. */
 const algorithm = defineAlgorithm({
   name: 'fixed-window',
+  params: { align: choiceParam(['request', 'clock']) },
+  sharedParams: () => ({ align: 'request' }),
+  lease: 'window',
+  lua,
   cells: () => 2,
 
   waitUs(cells, at, rule, cost, nowUs) {
@@ -24,7 +29,7 @@ const algorithm = defineAlgorithm({
 
   spend(cells, at, rule, cost, nowUs) {
     const used = usedIn(cells, at, rule, nowUs)
-    if (used === 0) cells[at] = rule.aligned ? nowUs - (nowUs % rule.perUs) : nowUs
+    if (used === 0) cells[at] = isAligned(rule) ? nowUs - (nowUs % rule.perUs) : nowUs
     cells[at + 1] = Math.min(used + cost, MOST_COUNT)
   },
 
@@ -43,9 +48,9 @@ const algorithm = defineAlgorithm({
   // request opens now.
   carry(cells, at, from, to, nowUs) {
     cells[at + 1] = usedIn(cells, at, from, nowUs)
-    if (from.perUs === to.perUs && from.aligned === to.aligned) return
-    const elapsedUs = from.aligned ? 0 : Math.min(Math.max(0, nowUs - cells[at]), from.perUs)
-    cells[at] = nowUs - (to.aligned ? nowUs % to.perUs : mulDiv(elapsedUs, to.perUs, from.perUs))
+    if (from.perUs === to.perUs && isAligned(from) === isAligned(to)) return
+    const elapsedUs = isAligned(from) ? 0 : Math.min(Math.max(0, nowUs - cells[at]), from.perUs)
+    cells[at] = nowUs - (isAligned(to) ? nowUs % to.perUs : mulDiv(elapsedUs, to.perUs, from.perUs))
   },
 
   merge(cells, at, other, otherAt) {
@@ -55,7 +60,7 @@ const algorithm = defineAlgorithm({
 
   // An old window that is about to close would let the key have the limit again at once.
   begin(cells, at, rule, nowUs) {
-    if (!rule.aligned && cells[at + 1] > 0) cells[at] = nowUs
+    if (!isAligned(rule) && cells[at + 1] > 0) cells[at] = nowUs
   },
 
   lineUs(rule, _waitUs, resetUs, remaining, ahead, cost) {
@@ -69,17 +74,12 @@ function usedIn(cells: Float64Array, at: number, rule: Rule, nowUs: number): num
   return nowUs - cells[at] < rule.perUs ? cells[at + 1] : 0
 }
 
+function isAligned(rule: Rule): boolean {
+  return rule.params.align === 'clock'
+}
+
 /**
  * fixedWindow admits `limit` units per window: cheap and easy to explain, but up to twice the
  * limit may pass in a short time across the edge of two windows.
  */
-export function fixedWindow(options: WindowOptions): Rule {
-  const align = options?.align === undefined ? 'request' : options.align
-  if (align !== 'request' && align !== 'clock') {
-    throw new SluiceError(
-      'SLUICE_OPTION',
-      `fixed-window rule: align must be 'request' or 'clock', got ${shown(align)}.`,
-    )
-  }
-  return defineRule(algorithm, options, { aligned: align === 'clock', extra: ['align'] })
-}
+export const fixedWindow = ruleFactory<WindowOptions>(algorithm)

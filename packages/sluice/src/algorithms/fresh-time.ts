@@ -1,8 +1,24 @@
 import { type Algorithm, takeBy } from '../core/algorithm.ts'
 import { CENTURY_US } from '../core/duration.ts'
+import { wholeParam } from '../core/params.ts'
 import type { Rule } from '../core/rule.ts'
+import { bucketLua } from './lua/fresh-time.ts'
 
-type FreshTime = Omit<Algorithm, 'name' | 'lua' | 'delays' | 'grows' | 'delayUs' | 'begin' | 'grow'>
+type FreshTime = Pick<
+  Algorithm,
+  | 'flows'
+  | 'instant'
+  | 'cells'
+  | 'waitUs'
+  | 'take'
+  | 'spend'
+  | 'refund'
+  | 'remaining'
+  | 'freshAtUs'
+  | 'carry'
+  | 'merge'
+  | 'lineUs'
+>
 
 /**
  * freshTime is the arithmetic that token bucket, GCRA and leaky bucket share: the whole state is
@@ -15,7 +31,7 @@ type FreshTime = Omit<Algorithm, 'name' | 'lua' | 'delays' | 'grows' | 'delayUs'
  */
 export const freshTime: FreshTime = {
   flows: true,
-
+  instant: true,
   cells: (rule) => (rule.gapParts === 1 ? 1 : 2),
 
   waitUs(cells, at, rule, cost, nowUs) {
@@ -107,6 +123,15 @@ export const freshTime: FreshTime = {
     if (earlier) cells[at] = other[otherAt]
   },
 }
+
+/** bucket is what token bucket and GCRA have in common: all but their names. */
+export const bucket = {
+  ...freshTime,
+  params: { burst: wholeParam({ least: 1, code: 'SLUICE_RULE_BURST' }) },
+  capacity: (_limit, { burst }) => Number(burst),
+  lease: 'always',
+  lua: bucketLua,
+} satisfies Partial<Algorithm>
 
 const takeParts = takeBy(freshTime)
 

@@ -1,15 +1,11 @@
 import { defineAlgorithm } from '../core/algorithm.ts'
-import { defineRule, type Rule } from '../core/rule.ts'
-import { freshTime } from './fresh-time.ts'
-import { type BurstOptions, burstOf } from './token-bucket.ts'
-
-const algorithm = defineAlgorithm({ name: 'gcra', ...freshTime })
+import { ruleFactory } from '../core/rule.ts'
+import { bucket } from './fresh-time.ts'
+import type { BurstOptions } from './token-bucket.ts'
 
 /**
  * gcra is the generic cell rate algorithm: the same decisions as the token bucket of the same
- * figures, known by its other name and told by when a cell conforms. Its state is the exact time
+ * parameters, known by its other name and told by when a cell conforms. Its state is the exact time
  * of freshness (the theoretical arrival time).
  */
-export function gcra(options: BurstOptions): Rule {
-  return defineRule(algorithm, options, { capacity: burstOf(options), extra: ['burst'] })
-}
+export const gcra = ruleFactory<BurstOptions>(defineAlgorithm({ name: 'gcra', ...bucket }))

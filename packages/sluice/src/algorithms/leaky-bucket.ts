@@ -1,8 +1,8 @@
 import { defineAlgorithm } from '../core/algorithm.ts'
-import { MOST_UNITS } from '../core/cost.ts'
-import { checkWhole } from '../core/options.ts'
-import { defineRule, type Rule, type RuleOptions } from '../core/rule.ts'
+import { wholeParam } from '../core/params.ts'
+import { type RuleOptions, ruleFactory } from '../core/rule.ts'
 import { freshTime, lineEndUs } from './fresh-time.ts'
+import { leakyBucketLua } from './lua/fresh-time.ts'
 
 /** What `leakyBucket` takes. */
 export interface QueueOptions extends RuleOptions {
@@ -13,7 +13,10 @@ export interface QueueOptions extends RuleOptions {
 const algorithm = defineAlgorithm({
   name: 'leaky-bucket',
   ...freshTime,
+  params: { queue: wholeParam({ code: 'SLUICE_RULE_QUEUE' }) },
+  capacity: (_limit, { queue }) => 1 + Number(queue),
   delays: true,
+  lua: leakyBucketLua,
   delayUs(cells, at, rule, nowUs) {
     const slotUs = freshTime.freshAtUs(cells, at, rule)
     return slotUs > nowUs ? slotUs - nowUs : 0
@@ -30,11 +33,4 @@ const algorithm = defineAlgorithm({
  * `delayMs`, the time until its first unit's slot; a cost takes as many slots. It is refused when
  * its last slot would lie more than `queue` gaps away, so capacity is 1 + queue.
  */
-export function leakyBucket(options: QueueOptions): Rule {
-  const queue =
-    options?.queue === undefined
-      ? options?.limit
-      : checkWhole('queue', options.queue, 0, MOST_UNITS, 'SLUICE_RULE_QUEUE')
-  const capacity = typeof queue === 'number' ? 1 + queue : undefined
-  return defineRule(algorithm, options, { capacity, extra: ['queue'] })
-}
+export const leakyBucket = ruleFactory<QueueOptions>(algorithm)

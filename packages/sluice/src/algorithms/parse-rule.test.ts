@@ -9,6 +9,8 @@ import {
   tokenBucket,
   unlimited,
 } from '../index.ts'
+import { seededRandom } from '../testing/random.ts'
+import { ruleMakers } from '../testing/streams.ts'
 
 describe('parseRule', () => {
   it.each([
@@ -27,6 +29,26 @@ describe('parseRule', () => {
     ['unlimited name staff', unlimited({ name: 'staff' })],
   ])('reads %j', (text, rule) => {
     expect(parseRule(text)).toEqual(rule)
+  })
+
+  it('reads the text of a rule back as that rule', () => {
+    const random = seededRandom(20)
+    for (const make of Object.values(ruleMakers)) {
+      for (let i = 0; i < 200; i += 1) {
+        const rule = make(random)
+        expect(parseRule(rule.text)).toEqual(rule)
+      }
+    }
+    expect(parseRule(tokenBucket({ limit: 1, per: 1.501 }).text).perUs).toBe(1_501)
+    expect(parseRule(unlimited().text)).toEqual(unlimited())
+  })
+
+  it('writes the same text for rules that decide alike', () => {
+    const text = tokenBucket({ limit: 60, per: '60s', burst: 60, name: 'api' }).text
+    expect([text, tokenBucket({ limit: 60, per: 60_000 }).text]).toEqual(['60/1m', '60/1m'])
+    expect(fixedWindow({ limit: 5, per: '24h', align: 'clock' }).text).toBe(
+      '5/1d align clock fixed-window',
+    )
   })
 
   it.each([

@@ -1,10 +1,12 @@
 import { defineAlgorithm } from '../core/algorithm.ts'
 import { MOST_COUNT, mulDiv } from '../core/exact.ts'
-import { defineRule, type Rule, type RuleOptions } from '../core/rule.ts'
+import { type Rule, ruleFactory } from '../core/rule.ts'
+import { lua } from './lua/sliding-window-counter.ts'
 
 /** Cells: the microsecond a window began, the units used in it, and those of the window before. */
 const algorithm = defineAlgorithm({
   name: 'sliding-window-counter',
+  lua,
   cells: () => 3,
 
   waitUs(cells, at, rule, cost, nowUs) {
@@ -109,6 +111,4 @@ function roll(cells: Float64Array, at: number, rule: Rule, nowUs: number): void 
  * used = current + ceil(previous · (per − elapsed) / per). Windows follow the clock. At most
  * 2 · limit − 1 units pass in any interval of `per`, and at most the limit on even traffic.
  */
-export function slidingWindowCounter(options: RuleOptions): Rule {
-  return defineRule(algorithm, options, { aligned: true })
-}
+export const slidingWindowCounter = ruleFactory(algorithm)

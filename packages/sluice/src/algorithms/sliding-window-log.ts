@@ -1,9 +1,7 @@
 import { defineAlgorithm } from '../core/algorithm.ts'
 import { mulDiv } from '../core/exact.ts'
-import { checkWhole } from '../core/options.ts'
-import { defineRule, type Rule, type RuleOptions } from '../core/rule.ts'
-
-const MOST_ENTRIES = 10_000
+import { type Rule, ruleFactory } from '../core/rule.ts'
+import { lua } from './lua/sliding-window-log.ts'
 
 /** Cells before the entries: where the oldest entry is, how many there are, and their units. */
 const FIRST = 0
@@ -17,7 +15,10 @@ const HEAD = 3
  */
 const algorithm = defineAlgorithm({
   name: 'sliding-window-log',
+  mostLimit: 10_000,
+  mostLimitRemedy: 'It keeps an entry per admission; use slidingWindowCounter for larger limits.',
   grows: true,
+  lua,
   cells: () => HEAD,
 
   waitUs(cells, _at, rule, cost, nowUs) {
@@ -146,16 +147,4 @@ function dropExpired(cells: Float64Array, rule: Rule, nowUs: number): void {
  * half-open interval [t, t + per), with no edge to exploit. It costs 16 bytes an admission, so
  * the limit is at most 10,000, and it needs a store that can hold lists (memory, Redis).
  */
-export function slidingWindowLog(options: RuleOptions): Rule {
-  if (typeof options?.limit === 'number' && options.limit > MOST_ENTRIES) {
-    checkWhole(
-      'sliding-window-log rule: limit',
-      options.limit,
-      1,
-      MOST_ENTRIES,
-      'SLUICE_RULE_LIMIT',
-      'It keeps an entry per admission; use slidingWindowCounter for larger limits.',
-    )
-  }
-  return defineRule(algorithm, options)
-}
+export const slidingWindowLog = ruleFactory(algorithm)

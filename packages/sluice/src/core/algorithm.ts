@@ -1,9 +1,12 @@
+import { MOST_UNITS } from './cost.ts'
 import { SluiceError, shown } from './errors.ts'
 import { checkOptions } from './options.ts'
+import type { Param, Params } from './params.ts'
 import type { Rule } from './rule.ts'
 
 /**
- * Algorithm is the contract every algorithm keeps: pure arithmetic over a few cells.
+ * Algorithm is the contract every algorithm keeps: pure arithmetic over a few cells. It owns its
+ * parameters and says what it can do; nothing else asks which algorithm it is.
  *
  * A state is the cells `cells[at]`, `cells[at + 1]`, … of a `Float64Array` that a store owns. They
  * hold whole numbers; cells that are all 0 are a key never seen. Times are whole microseconds. No
@@ -16,6 +19,18 @@ import type { Rule } from './rule.ts'
 export interface Algorithm {
   /** Kebab-case; part of a state's identity. */
   readonly name: string
+  /** Its parameters besides `limit` and `per`, by name. */
+  readonly params: Readonly<Record<string, Param>>
+  /**
+   * The words that `per` may be, and how long each takes at most, in microseconds; the rule's
+   * `params.per` is the word. undefined: `per` is a duration.
+   */
+  readonly periods: Readonly<Record<string, number>> | undefined
+  /** The largest limit, and what to do instead of a larger one. */
+  readonly mostLimit: number
+  readonly mostLimitRemedy: string
+  /** The most units that can ever remain, at least 1. */
+  capacity(limit: number, params: Params): number
   /** Whether an admitted request may be told to wait for its slot (`delayUs`). */
   readonly delays: boolean
   /**
@@ -29,11 +44,27 @@ export interface Algorithm {
    */
   readonly flows: boolean
   /**
+   * The parameters of one node's share of a rule where a fleet has more nodes than units: windows that
+   * follow the clock would let every node admit its one unit at the same edge.
+   */
+  sharedParams(params: Params): Params
+  /**
+   * Whether a node may take units ahead of time and give back what it did not spend: at any time,
+   * or in a window, only until the state is fresh.
+   */
+  readonly lease: 'never' | 'always' | 'window'
+  /**
+   * Whether a state of one cell is the instant at which it is fresh, which a unit moves by the rule's
+   * gap and which may lie `fullUs` ahead at most.
+   */
+  readonly instant: boolean
+  /**
    * The algorithm's twin for Redis, in Lua; '' if it has none. A text that ends by returning a table
    * `t` of functions that do as those here: `t.wait(s, r, cost, now)` as `waitUs`, `t.spend(…)` and
    * `t.refund(…)` alike, and `t.fresh(s, r)` as `freshAtUs`. The cells are `s[1]`, `s[2]`, …; of the
-   * rule there are `r.limit`, `r.per`, `r.capacity`, `r.aligned` (0 or 1), `r.gap`, `r.rest`,
-   * `r.parts`, `r.full` and `r.full_rest`; times are microseconds.
+   * rule there are `r.limit`, `r.per`, `r.capacity`, `r.gap`, `r.rest`, `r.parts`, `r.full` and
+   * `r.full_rest`, and its own parameters by their names; times are microseconds. `t.grows` is set
+   * where the state is a list, empty at first.
    */
   readonly lua: string
   /** How many cells a state of this rule takes. 0: the rule keeps no state. */
@@ -86,10 +117,18 @@ export interface Algorithm {
 
 type Optional =
   | 'take'
+  | 'params'
+  | 'periods'
+  | 'mostLimit'
+  | 'mostLimitRemedy'
+  | 'capacity'
   | 'lua'
   | 'delays'
   | 'grows'
   | 'flows'
+  | 'sharedParams'
+  | 'lease'
+  | 'instant'
   | 'refund'
   | 'delayUs'
   | 'carry'
@@ -100,10 +139,18 @@ type Optional =
 /** What an algorithm must bring, and what it may. */
 const required = ['cells', 'waitUs', 'spend', 'remaining', 'freshAtUs', 'merge'] as const
 const optional = [
+  'params',
+  'periods',
+  'mostLimit',
+  'mostLimitRemedy',
+  'capacity',
   'lua',
   'delays',
   'grows',
   'flows',
+  'sharedParams',
+  'lease',
+  'instant',
   'take',
   'refund',
   'delayUs',
@@ -114,9 +161,10 @@ const optional = [
 ]
 
 /**
- * defineAlgorithm completes an algorithm. Left out, `take` is made of `waitUs` and `spend`, `refund` does nothing, `carry` keeps the cells
- * as they are, the state has a fixed number of cells, nothing is delayed, and of those in line only
- * the wait of the cost itself is known.
+ * defineAlgorithm completes an algorithm. Left out, it has no parameters and the capacity is the
+ * limit, `take` is made of `waitUs` and `spend`, `refund` does nothing, `carry` keeps the cells as
+ * they are, the state has a fixed number of cells, nothing is delayed or leased, and of those in line
+ * only the wait of the cost itself is known.
  */
 export function defineAlgorithm(
   given: Omit<Algorithm, Optional> & Partial<Pick<Algorithm, Optional>>,
@@ -144,9 +192,17 @@ export function defineAlgorithm(
   // Always all fields, always in this order: one hidden class, so call sites stay monomorphic.
   return Object.freeze({
     name: given.name,
+    params: given.params ?? {},
+    periods: given.periods,
+    mostLimit: given.mostLimit ?? MOST_UNITS,
+    mostLimitRemedy: given.mostLimitRemedy ?? '',
+    capacity: given.capacity ?? ((limit) => limit),
     delays: given.delays ?? false,
     grows: given.grows ?? false,
     flows: given.flows ?? false,
+    sharedParams: given.sharedParams ?? ((params) => params),
+    lease: given.lease ?? 'never',
+    instant: given.instant ?? false,
     lua: given.lua ?? '',
     cells: given.cells,
     waitUs: given.waitUs,

@@ -1,9 +1,10 @@
 import { SluiceError, shown } from './errors.ts'
 
-/** Duration is milliseconds, or a whole number and a unit: `'250ms'`, `'10s'`, `'1m'`, `'1h'`, `'1d'`. */
+/** Duration is milliseconds, or a whole number and a unit: `'250ms'`, `'10s'`, `'1m'`, `'1h'`, `'1d'` (or `'us'`). */
 export type Duration = number | string
 
 const UNIT_MS: Readonly<Record<string, number>> = {
+  us: 0.001,
   ms: 1,
   s: 1_000,
   m: 60_000,
@@ -32,12 +33,21 @@ export function durationUs(where: string, value: unknown, leastMs: number, mostM
 }
 
 function parsedMs(where: string, text: string): number {
-  const found = /^(\d{1,15})(ms|s|m|h|d)$/.exec(text)
+  const found = /^(\d{1,15})(us|ms|s|m|h|d)$/.exec(text)
   if (found) return Number(found[1]) * UNIT_MS[found[2]]
   throw new SluiceError(
     'SLUICE_DURATION',
-    `${where} must be a whole number and a unit (ms, s, m, h or d), such as '10s' or '90m', got ${shown(text)}.`,
+    `${where} must be a whole number and a unit (us, ms, s, m, h or d), such as '10s' or '90m', got ${shown(text)}.`,
   )
+}
+
+/** durationText writes microseconds as a duration, in the largest unit that divides them. */
+export function durationText(us: number): string {
+  for (const unit of ['d', 'h', 'm', 's', 'ms']) {
+    const unitUs = UNIT_MS[unit] * 1_000
+    if (us % unitUs === 0) return `${us / unitUs}${unit}`
+  }
+  return `${us}us`
 }
 
 function range(leastMs: number, mostMs: number): string {

@@ -4,6 +4,8 @@ import { CENTURY_US, type Duration, durationUs } from './duration.ts'
 import { SluiceError, shown } from './errors.ts'
 import { gcd } from './exact.ts'
 import { checkOptions, checkWhole } from './options.ts'
+import type { Params } from './params.ts'
+import { writeRule } from './rule-text.ts'
 
 /** What every rule factory takes. */
 export interface RuleOptions {
@@ -27,8 +29,13 @@ export interface Rule {
   readonly perUs: number
   /** The most units that can ever remain; a larger cost can never pass. */
   readonly capacity: number
-  /** Whether windows start at multiples of `perUs` since 1970 rather than at a request. */
-  readonly aligned: boolean
+  /** The algorithm's own parameters, all of them: `{ align: 'clock' }`. */
+  readonly params: Params
+  /**
+   * The rule as `parseRule` reads it, without its name: `'100/1m burst 20'`. Its identity: rules of
+   * the same text decide alike, in every process.
+   */
+  readonly text: string
   /** The time of one unit, perUs / limit, is exactly `gapUs + gapRest / gapParts`. */
   readonly gapUs: number
   readonly gapRest: number
@@ -51,18 +58,10 @@ export function checkName(what: string, name: unknown): asserts name is string {
 }
 
 /**
- * defineRule checks a rule's options and works out its figures. `extra` are the names of the
- * options that the factory itself reads; `capacity` defaults to the limit.
+ * defineRule checks a rule's options, those that the algorithm declares included, and completes the
+ * rule.
  */
-export function defineRule(
-  algorithm: Algorithm,
-  options: RuleOptions,
-  {
-    capacity = options?.limit,
-    aligned = false,
-    extra = [],
-  }: { capacity?: number; aligned?: boolean; extra?: readonly string[] } = {},
-): Rule {
+export function defineRule(algorithm: Algorithm, options: RuleOptions): Rule {
   if (typeof algorithm?.waitUs !== 'function') {
     throw new SluiceError(
       'SLUICE_OPTION',
@@ -71,59 +70,92 @@ export function defineRule(
     )
   }
   const where = `${algorithm.name} rule`
-  checkOptions(where, options, ['limit', 'per', 'name', ...extra])
+  checkOptions(where, options, ['limit', 'per', 'name', ...Object.keys(algorithm.params)])
   const { limit, per, name = algorithm.name } = options
   checkName(`${where}: name`, name)
   checkWhole(
     `rule "${name}": limit`,
     limit,
     1,
-    MOST_UNITS,
+    algorithm.mostLimit,
     'SLUICE_RULE_LIMIT',
-    'To switch a rule off, use unlimited().',
+    algorithm.mostLimitRemedy || 'To switch a rule off, use unlimited().',
   )
+  const perUs = perUsOf(algorithm, `rule "${name}": per`, per)
+  const params = paramsOf(algorithm, options, name)
+  const capacity = algorithm.capacity(limit, params)
   checkWhole(`rule "${name}": capacity`, capacity, 1, MOST_UNITS + 1)
-  const perUs = durationUs(`rule "${name}": per`, per, 1, 400 * DAY_MS)
+  const rule = completeRule(algorithm, name, limit, perUs, capacity, params)
+  if (rule.fullUs <= CENTURY_US) return rule
+  throw new SluiceError(
+    'SLUICE_RULE_RANGE',
+    `rule "${name}": ${capacity} units at ${limit} per ${shown(per)} would take more than ` +
+      '100 years to become fresh. Lower the burst or queue, or raise the rate.',
+  )
+}
+
+function perUsOf({ periods }: Algorithm, where: string, per: unknown): number {
+  if (!periods) return durationUs(where, per, 1, 400 * DAY_MS)
+  if (typeof per === 'string' && Object.hasOwn(periods, per)) return periods[per]
+  const list = Object.keys(periods).map((period) => `'${period}'`)
+  throw new SluiceError(
+    'SLUICE_DURATION',
+    `${where} must be ${list.join(' or ')}, got ${shown(per)}.`,
+  )
+}
+
+/** Reads the algorithm's own parameters, each once, and fills in those that are left out. */
+function paramsOf(algorithm: Algorithm, options: RuleOptions, name: string): Params {
+  const params: Record<string, number | string> = {}
+  if (algorithm.periods) params.per = options.per
+  for (const [key, param] of Object.entries(algorithm.params)) {
+    const given = (options as unknown as Record<string, unknown>)[key]
+    params[key] =
+      given === undefined
+        ? param.fallback(options.limit)
+        : param.check(`rule "${name}": ${key}`, given)
+  }
+  return Object.freeze(params)
+}
+
+/** Works out the times of a unit and of a whole capacity, exactly. */
+function completeRule(
+  algorithm: Algorithm,
+  name: string,
+  limit: number,
+  perUs: number,
+  capacity: number,
+  params: Params,
+): Rule {
   const divisor = gcd(limit, perUs)
   const gapParts = limit / divisor
   const gapUs = Math.floor(perUs / limit)
   const gapRest = (perUs % limit) / divisor
-  const fullUs = capacity * gapUs + Math.floor((capacity * gapRest) / gapParts)
-  if (fullUs > CENTURY_US) {
-    throw new SluiceError(
-      'SLUICE_RULE_RANGE',
-      `rule "${name}": ${capacity} units at ${limit} per ${shown(per)} would take more than ` +
-        '100 years to become fresh. Lower the burst or queue, or raise the rate.',
-    )
-  }
-  const fullRest = (capacity * gapRest) % gapParts
   return Object.freeze({
     name,
     algorithm,
     limit,
     perUs,
     capacity,
-    aligned,
+    params,
+    text: writeRule(algorithm, limit, perUs, params),
     gapUs,
     gapRest,
     gapParts,
-    fullUs,
-    fullRest,
+    fullUs: capacity * gapUs + Math.floor((capacity * gapRest) / gapParts),
+    fullRest: (capacity * gapRest) % gapParts,
   })
 }
 
-/** figuresOf is the same text for two rules that decide alike, whatever their names. */
-export function figuresOf(rule: Rule): string {
-  return `${rule.limit}/${rule.perUs}/${rule.capacity}/${rule.aligned}`
+/** RuleFactory makes rules of one algorithm, which it also gives away. */
+export interface RuleFactory<Options extends RuleOptions = RuleOptions> {
+  (options: Options): Rule
+  readonly algorithm: Algorithm
 }
 
-/** sameFigures tells whether two rules of one algorithm decide alike. */
-export function sameFigures(a: Rule, b: Rule): boolean {
-  if (a === b) return true
-  return (
-    a.limit === b.limit &&
-    a.perUs === b.perUs &&
-    a.capacity === b.capacity &&
-    a.aligned === b.aligned
-  )
+/** ruleFactory is the factory of an algorithm's rules. */
+export function ruleFactory<Options extends RuleOptions>(
+  algorithm: Algorithm,
+): RuleFactory<Options> {
+  return Object.assign((options: Options) => defineRule(algorithm, options), { algorithm })
 }

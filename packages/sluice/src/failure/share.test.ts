@@ -142,7 +142,7 @@ describe('shareOf', () => {
       expect(shareOf(fixedWindow({ limit, per: '1s', align: 'clock' }), 2)).toMatchObject({
         limit: units,
         perUs: 1_000_000,
-        aligned: true,
+        params: { align: 'clock' },
       })
     }
   })

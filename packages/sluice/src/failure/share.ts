@@ -15,7 +15,7 @@ export function shareOf(rule: Rule, fleetSize: number): Rule {
   const capacity = Math.max(1, Math.floor(rule.capacity / fleetSize))
   const rest = rule.gapRest * fleetSize
   const gapUs = rule.gapUs * fleetSize + Math.floor(rest / rule.gapParts)
-  if (gapUs > CENTURY_US) return centuryOf(rule)
+  if (gapUs > CENTURY_US) return centuryOf(rule, fleetSize)
   const gapRest = rest % rule.gapParts
   const fullUs = capacity * gapUs + Math.floor((capacity * gapRest) / rule.gapParts)
   const fullRest = (capacity * gapRest) % rule.gapParts
@@ -26,8 +26,8 @@ export function shareOf(rule: Rule, fleetSize: number): Rule {
     limit: capacity,
     perUs: rule.algorithm.flows || isLonger ? sharedUs : rule.perUs,
     capacity,
-    // At an edge of the clock all nodes would admit their one unit again at once.
-    aligned: rule.aligned && !isLonger,
+    params: isLonger ? rule.algorithm.sharedParams(rule.params) : rule.params,
+    text: textOf(rule, fleetSize),
     gapUs,
     gapRest,
     fullUs,
@@ -36,15 +36,21 @@ export function shareOf(rule: Rule, fleetSize: number): Rule {
 }
 
 /** One unit in a hundred years: what is left of a slow rule in a large fleet. */
-function centuryOf(rule: Rule): Rule {
+function centuryOf(rule: Rule, fleetSize: number): Rule {
   const one = { limit: 1, capacity: 1, gapRest: 0, fullRest: 0 }
   return Object.freeze({
     ...rule,
     ...one,
     perUs: CENTURY_US,
-    aligned: false,
+    params: rule.algorithm.sharedParams(rule.params),
+    text: textOf(rule, fleetSize),
     gapUs: CENTURY_US,
     gapParts: 1,
     fullUs: CENTURY_US,
   })
+}
+
+/** A share is kept in this process only, so no other one reads its text. */
+function textOf({ text }: Rule, fleetSize: number): string {
+  return `${text} / ${fleetSize}`
 }

@@ -1,4 +1,4 @@
-import { type Rule, sameFigures } from '../core/rule.ts'
+import type { Rule } from '../core/rule.ts'
 import type { Column } from './layout.ts'
 
 /**
@@ -46,7 +46,7 @@ export function isOnlyFor({ only }: Floor, rule: Rule): boolean {
 
 /** Whether two rules have the same figures: nearly always they are the same one. */
 function isLike(one: Rule, other: Rule): boolean {
-  return one === other || sameFigures(one, other)
+  return one === other || one.text === other.text
 }
 
 /** createFloor keeps its entries in the array it is given. */

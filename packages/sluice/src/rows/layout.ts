@@ -1,6 +1,6 @@
 import { newFigures } from '../core/decision.ts'
 import { SluiceError } from '../core/errors.ts'
-import { figuresOf, type Rule, sameFigures } from '../core/rule.ts'
+import type { Rule } from '../core/rule.ts'
 import type { RuleSet } from '../stores/store.ts'
 
 /** Column is where a row keeps the state of one rule name and algorithm. */
@@ -154,7 +154,7 @@ export function createLayout(
     stride: strideOf(fixed?.columns ?? []),
     use(rules, moved) {
       checkNames(rules)
-      const text = rules.map((rule) => columnName(rule) + figuresOf(rule)).join(' ')
+      const text = rules.map((rule) => `${columnName(rule)} ${rule.text}`).join(', ')
       const known = sets.get(text)
       if (known) return known
       const before = layout.columns
@@ -187,7 +187,7 @@ export function createLayout(
       for (let i = 0; i < set.rules.length; i += 1) {
         if (set.columns[i] < 0) continue
         const before = ruleIn(written, set.columns[i])
-        if (before === undefined || !sameFigures(before, set.rules[i])) return false
+        if (before?.text !== set.rules[i].text) return false
       }
       return true
     },
@@ -213,7 +213,7 @@ export function createLayout(
 
 /** textOf is the same for the same written columns. */
 export function textOf(written: readonly Written[]): string {
-  return written.map(({ column, rule }) => `${column}:${figuresOf(rule)}`).join(' ')
+  return written.map(({ column, rule }) => `${column}: ${rule.text}`).join(', ')
 }
 
 /** strideOf is how many cells a row of these columns has. */

@@ -109,7 +109,7 @@ function greatestDivisor(a: bigint, b: bigint): bigint {
 /** The spends of the open window; it opens with the first. */
 function fixedWindowMeter(rule: Rule, opened = 0, spends: Spent[] = []): Meter {
   const openSpends = (us: number) => (us < opened + rule.perUs ? spends : [])
-  const opening = (us: number) => (rule.aligned ? Math.floor(us / rule.perUs) * rule.perUs : us)
+  const opening = (us: number) => (isAligned(rule) ? Math.floor(us / rule.perUs) * rule.perUs : us)
   return {
     passes: (units, us) => total(openSpends(us)) + units <= rule.limit,
     isFresh: (us) => total(openSpends(us)) === 0,
@@ -126,13 +126,17 @@ function fixedWindowMeter(rule: Rule, opened = 0, spends: Spent[] = []): Meter {
       const elapsed = nowUs - opened
       const from = rule
       rule = to
-      if (from.perUs === to.perUs && from.aligned === to.aligned) return
+      if (from.perUs === to.perUs && isAligned(from) === isAligned(to)) return
       // A window aligned to the clock is the present one; a window after one of those opens now.
-      if (to.aligned || from.aligned) opened = opening(nowUs)
+      if (isAligned(to) || isAligned(from)) opened = opening(nowUs)
       else opened = nowUs - share(Math.min(elapsed, from.perUs), to.perUs, from.perUs)
     },
     copy: () => fixedWindowMeter(rule, opened, spends),
   }
+}
+
+function isAligned({ params }: Rule): boolean {
+  return params.align === 'clock'
 }
 
 /** All spends of this window and the one before. */

@@ -240,13 +240,13 @@ interface Figures {
   readonly id: string
   readonly limit: number
   readonly per: number
-  readonly capacity: number
-  readonly aligned: number
+  readonly [param: string]: unknown
 }
 
-function ruledOf({ algorithm, id, limit, per, capacity, aligned }: Figures): Ruled {
+function ruledOf({ algorithm, id, limit, per, ...more }: Figures): Ruled {
   const like = parseRule(`1/1s ${algorithm}`).algorithm
   if (like.grows) throw new Error(`The stand-in cannot hold the lists of ${algorithm}.`)
-  const rule = defineRule(like, { limit, per: per / 1_000 }, { capacity, aligned: aligned === 1 })
+  const params = Object.keys(like.params).map((name) => [name, more[name]])
+  const rule = defineRule(like, { limit, per: per / 1_000, ...Object.fromEntries(params) })
   return { rule, id }
 }

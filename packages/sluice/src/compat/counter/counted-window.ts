@@ -28,7 +28,7 @@ export function countedWindow(algorithm: Algorithm, windowMs: number, limit: num
   // A limit that is not a number is never reached.
   const told = limit <= LARGEST_LIMIT ? Math.max(0, Math.floor(limit)) : LARGEST_LIMIT
   const beyond = MOST_UNITS - told
-  return defineRule(algorithm, { limit: beyond, per: windowMs }, { capacity: MOST_UNITS })
+  return defineRule(algorithm, { limit: beyond, per: windowMs })
 }
 
 /** countingAlgorithm is the algorithm of `countedWindow`. Cells: when the window ends, and the count. */
@@ -45,6 +45,7 @@ export function countingAlgorithm(beyond: Beyond): Algorithm {
 
   return defineAlgorithm({
     name: beyond === 'nothing' ? 'counted-window' : `counted-window-${suffix}`,
+    capacity: () => MOST_UNITS,
     lua: lua(beyond, blockUs),
     cells: () => 2,
     waitUs: () => 0,

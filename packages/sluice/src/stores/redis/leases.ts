@@ -1,7 +1,6 @@
 import type { Trip } from './batch.ts'
 import { createRecent } from './recent.ts'
 import type { RedisRules } from './rule-set.ts'
-import { leasable } from './twins/twins.ts'
 import { copyOf, decideOn, type View } from './view.ts'
 
 export interface LeaseOptions {
@@ -127,7 +126,7 @@ export function createLeases(
     giveBackHeld(key)
     let backUs = trip.nowUs + heldMs * 1_000
     for (const [i, rule] of set.stateful.entries()) {
-      if (!leasable[rule.algorithm.name].edge) continue
+      if (rule.algorithm.lease !== 'window') continue
       backUs = Math.min(backUs, rule.algorithm.freshAtUs(view.states[i], 0, rule))
     }
     const usableMs = Math.min(USABLE * heldMs, (backUs - trip.nowUs) / 1_000)

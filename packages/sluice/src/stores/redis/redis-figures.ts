@@ -1,5 +1,6 @@
 import type { Algorithm } from '../../core/algorithm.ts'
-import { defineRule, type Rule } from '../../core/rule.ts'
+import { readRule } from '../../core/read-rule.ts'
+import type { Rule } from '../../core/rule.ts'
 import type { Send } from './client.ts'
 import type { RedisTime } from './redis-time.ts'
 
@@ -74,8 +75,7 @@ export function createRedisFigures(send: Send, key: string, time: RedisTime): Re
   }
 
   function numberedOf(rule: Rule): Numbered {
-    const { algorithm, limit, perUs, capacity, aligned } = rule
-    const text = [algorithm.name, limit, perUs, capacity, Number(aligned)].join(' ')
+    const { text } = rule
     const numbered = all.get(text) ?? { text, id: undefined }
     all.set(text, numbered)
     ofRule.set(rule, numbered)
@@ -122,9 +122,11 @@ function wish(text: string): number {
   return (hash % 999) + 1
 }
 
+/** The rule of a text, if it is of this algorithm. */
 function ruleFrom(text: string, algorithm: Algorithm, name: string): Rule | undefined {
-  const [of, limit, perUs, capacity, aligned] = text.split(' ')
-  if (of !== algorithm.name) return undefined
-  const options = { limit: Number(limit), per: Number(perUs) / 1_000, name }
-  return defineRule(algorithm, options, { capacity: Number(capacity), aligned: aligned === '1' })
+  try {
+    return readRule(text, [algorithm], name)
+  } catch {
+    return undefined
+  }
 }

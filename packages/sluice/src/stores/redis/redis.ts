@@ -15,7 +15,6 @@ import { createRedisFigures } from './redis-figures.ts'
 import { createRedisTable, type RedisTable } from './redis-table.ts'
 import { createRedisTime } from './redis-time.ts'
 import { CLOCK_LINE, decideScript, oneScript } from './script.ts'
-import { leasable, twinOf } from './twins/twins.ts'
 
 export type { DenyCacheOptions, LeaseOptions, RedisClient }
 
@@ -72,11 +71,7 @@ export function openRedis(
       run: runnerOf(connection.send, () => (text ||= decideScript(twins, clockLine)), forgotten),
       runOne: runnerOf(connection.send, () => one, forgotten),
       check(rule) {
-        if (
-          lease &&
-          rule.algorithm.cells(rule) > 0 &&
-          !Object.hasOwn(leasable, rule.algorithm.name)
-        ) {
+        if (lease && rule.algorithm.cells(rule) > 0 && rule.algorithm.lease === 'never') {
           throw unleasable(rule)
         }
         add(rule)
@@ -139,9 +134,8 @@ function createTwins() {
     add(rule: Rule): void {
       const { algorithm } = rule
       if (algorithm.cells(rule) === 0 || twins.has(algorithm.name)) return
-      const twin = twinOf(algorithm)
-      if (twin === '') throw untwinned(rule)
-      twins.set(algorithm.name, twin)
+      if (algorithm.lua === '') throw untwinned(rule)
+      twins.set(algorithm.name, algorithm.lua)
     },
   }
 }

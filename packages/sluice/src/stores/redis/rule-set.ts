@@ -1,7 +1,6 @@
 import { newFigures } from '../../core/decision.ts'
 import type { Rule } from '../../core/rule.ts'
 import type { RuleSet } from '../store.ts'
-import { isInstant } from './twins/twins.ts'
 import type { View } from './view.ts'
 
 /** RedisRules is a rule set that knows which of its rules keep a state in Redis. */
@@ -33,7 +32,7 @@ export function redisRules(rules: readonly Rule[], endingOf: (rule: Rule) => str
     stateful,
     places,
     endings: stateful.map(endingOf),
-    instant: isInstantOnly && isInstant(only.algorithm) ? only : undefined,
+    instant: isInstantOnly && only.algorithm.instant ? only : undefined,
     view: { states: stateful.map(() => new Float64Array(3)), blockUs: 0 },
   }
 }
@@ -42,13 +41,13 @@ export function redisRules(rules: readonly Rule[], endingOf: (rule: Rule) => str
 export function setJson({ stateful }: RedisRules, ids: readonly string[]): string {
   return JSON.stringify(
     stateful.map((rule, i) => ({
+      ...rule.params,
       algorithm: rule.algorithm.name,
       id: ids[i],
       cells: rule.algorithm.grows ? 0 : rule.algorithm.cells(rule),
       limit: rule.limit,
       per: rule.perUs,
       capacity: rule.capacity,
-      aligned: Number(rule.aligned),
       gap: rule.gapUs,
       rest: rule.gapRest,
       parts: rule.gapParts,

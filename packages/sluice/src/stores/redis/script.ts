@@ -1,4 +1,4 @@
-import { twinsText } from './twins/twins.ts'
+import { twinsText } from './twins.ts'
 
 /** CLOCK_LINE is the one line that reads the time; tests replace it. */
 export const CLOCK_LINE = "local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]"

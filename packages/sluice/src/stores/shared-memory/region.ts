@@ -50,7 +50,7 @@ const LEAST_TAGS = 1_024
 
 /** Words before, and float64s per column, of a tag's entry. */
 export const TAG_HEAD_WORDS = 2
-export const TAG_CELLS = 4
+export const TAG_CELLS = 7
 
 /**
  * Region is where the parts of one table are, counted in 32-bit words from its beginning. All of
@@ -97,7 +97,7 @@ export function regionOf(maxKeys: number, columns: readonly Column[]): Region {
   const homes = Math.max(LEAST_BUCKETS, Math.ceil(maxKeys / MEAN_ROWS))
   const buckets = homes + Math.ceil(homes / 2 ** SHARD_BITS)
   const places = buckets + Math.min(MOST_SPARES, Math.max(LEAST_SPARES, buckets >> 4))
-  const tags = Math.min(MOST_TAGS, Math.max(LEAST_TAGS, Math.ceil(maxKeys / 64)))
+  const tags = Math.min(MOST_TAGS, Math.max(LEAST_TAGS, Math.ceil(maxKeys / 72)))
   const tagWords = TAG_HEAD_WORDS + 2 * TAG_CELLS * columns.length
   const freeAt = COUNTER_WORDS
   const tagsAt = lines(freeAt + places)

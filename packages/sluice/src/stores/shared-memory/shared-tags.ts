@@ -1,6 +1,7 @@
 import type { Algorithm } from '../../core/algorithm.ts'
-import { SluiceError } from '../../core/errors.ts'
-import { defineRule, type Rule } from '../../core/rule.ts'
+import { SluiceError, shown } from '../../core/errors.ts'
+import { readRule } from '../../core/read-rule.ts'
+import type { Rule } from '../../core/rule.ts'
 import { type TagBook, textOf, type Written } from '../../rows/layout.ts'
 import { type Region, TAG_CELLS, TAG_HEAD_WORDS } from './region.ts'
 
@@ -8,10 +9,13 @@ import { type Region, TAG_CELLS, TAG_HEAD_WORDS } from './region.ts'
 const WRITING = 1
 const WRITTEN = 2
 
+/** Room for the text of a rule. */
+const TEXT_BYTES = 8 * TAG_CELLS
+
 /**
- * createSharedTags is a tag book that all threads share, so that each knows for which figures a row
- * was written by another. An entry has the limit, per, capacity and alignment of each column's rule;
- * a limit of 0 is a column that is not written.
+ * createSharedTags is a tag book that all threads share, so that each knows for which rules a row
+ * was written by another. An entry has the text of each column's rule, which is empty where the column
+ * is not written.
  */
 export function createSharedTags(
   region: Region,
@@ -23,18 +27,27 @@ export function createSharedTags(
   const known: (readonly Written[] | undefined)[] = [[]]
   const tags = new Map([['', 0]])
   const entryAt = (tag: number) => tagsAt + tag * tagWords
-  const cellsAt = (tag: number, column: number) =>
-    (entryAt(tag) + TAG_HEAD_WORDS) / 2 + column * TAG_CELLS
+  const bytesAt = (tag: number, column: number) =>
+    new Uint8Array(
+      cells.buffer,
+      cells.byteOffset + 8 * ((entryAt(tag) + TAG_HEAD_WORDS) / 2 + column * TAG_CELLS),
+      TEXT_BYTES,
+    )
+
+  function textAt(tag: number, column: number): string {
+    const bytes = bytesAt(tag, column)
+    const end = bytes.indexOf(0)
+    return String.fromCharCode(...bytes.subarray(0, end < 0 ? TEXT_BYTES : end))
+  }
 
   function load(tag: number): readonly Written[] {
     const written: Written[] = []
     for (let column = 0; column < columns.length; column += 1) {
-      const at = cellsAt(tag, column)
-      const [limit, perUs, capacity, aligned] = cells.subarray(at, at + TAG_CELLS)
-      if (limit === 0) continue
-      const figures = { limit, per: perUs / 1_000, name: columns[column].name }
-      const extra = { capacity, aligned: aligned === 1 }
-      written.push({ column, rule: defineRule(algorithms[column], figures, extra) })
+      const text = textAt(tag, column)
+      if (text === '') continue
+      const algorithm = algorithms[column]
+      const rule = readRule(`${text} ${algorithm.name}`, [algorithm], columns[column].name)
+      written.push({ column, rule })
     }
     known[tag] = written
     tags.set(textOf(written), tag)
@@ -42,7 +55,11 @@ export function createSharedTags(
   }
 
   function write(tag: number, written: readonly Written[]): void {
-    for (const { column, rule } of written) cells.set(figuresOf(rule), cellsAt(tag, column))
+    for (const { column, rule } of written) {
+      const bytes = bytesAt(tag, column)
+      const text = shortText(rule)
+      for (let i = 0; i < text.length; i += 1) bytes[i] = text.charCodeAt(i)
+    }
     Atomics.store(words, entryAt(tag), WRITTEN)
     load(tag)
   }
@@ -50,6 +67,7 @@ export function createSharedTags(
   return {
     written: (tag) => known[tag] ?? load(tag),
     tagOf(written, text) {
+      for (const { rule } of written) checkText(rule)
       // Two threads may enter the same at the same time: then both tags mean the same.
       for (let tag = 1; tag <= most && !tags.has(text); tag += 1) {
         const state = Atomics.load(words, entryAt(tag))
@@ -68,6 +86,19 @@ export function createSharedTags(
   }
 }
 
-function figuresOf({ limit, perUs, capacity, aligned }: Rule): number[] {
-  return [limit, perUs, capacity, aligned ? 1 : 0]
+/** A rule's text without the name of its algorithm, which the column knows. */
+function shortText({ text, algorithm }: Rule): string {
+  const end = ` ${algorithm.name}`
+  return text.endsWith(end) ? text.slice(0, -end.length) : text
+}
+
+/** Throws unless a rule's text fits into an entry. */
+function checkText(rule: Rule): void {
+  const text = shortText(rule)
+  if (text.length <= TEXT_BYTES && /^[\x20-\x7e]*$/.test(text)) return
+  throw new SluiceError(
+    'SLUICE_RULE_UNSUPPORTED',
+    `rule "${rule.name}": shared memory holds rules whose text is at most ${TEXT_BYTES} printable ASCII ` +
+      `characters, and this one is ${shown(text)}. Give its algorithm shorter parameters.`,
+  )
 }

@@ -1,5 +1,5 @@
-/** fixedWindow is the twin of the fixed window: when it opened, and the units used in it. */
-export const fixedWindow = `
+/** lua is the twin of the fixed window: when it opened, and the units used in it. */
+export const lua = `
 local t = {}
 local function used_in(s, r, now) return now - s[1] < r.per and s[2] or 0 end
 function t.wait(s, r, cost, now)
@@ -8,7 +8,7 @@ function t.wait(s, r, cost, now)
 end
 function t.spend(s, r, cost, now)
   local used = used_in(s, r, now)
-  if used == 0 then s[1] = r.aligned == 1 and now - now % r.per or now end
+  if used == 0 then s[1] = r.align == 'clock' and now - now % r.per or now end
   s[2] = math.min(used + cost, MOST_COUNT)
 end
 function t.refund(s, r, cost, now) s[2] = math.max(0, used_in(s, r, now) - cost) end

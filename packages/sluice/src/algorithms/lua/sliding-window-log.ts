@@ -1,5 +1,5 @@
-/** slidingWindowLog is the twin of the log: microsecond and units of each entry, oldest first. */
-export const slidingWindowLog = `
+/** lua is the twin of the log: microsecond and units of each entry, oldest first. */
+export const lua = `
 local t = { grows = true }
 local function drop_expired(s, r, now)
   local expired = 0

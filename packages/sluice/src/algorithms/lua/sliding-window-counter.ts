@@ -1,8 +1,8 @@
 /**
- * slidingWindowCounter is the twin of the sliding counter: when a window began, the units used in
+ * lua is the twin of the sliding counter: when a window began, the units used in
  * it, and those of the window before.
  */
-export const slidingWindowCounter = `
+export const lua = `
 local t = {}
 local function window_at(s, r, now) return math.max(s[1], now - now % r.per) end
 local function current_at(s, start) return s[1] == start and s[2] or 0 end

@@ -36,8 +36,8 @@ end
 function t.fresh(s, r) return (r.parts ~= 1 and s[2] > 0) and s[1] + 1 or s[1] end
 `
 
-/** freshTime is the twin of token bucket and GCRA. */
-export const freshTime = `${arithmetic}return t`
+/** bucketLua is the twin of token bucket and GCRA. */
+export const bucketLua = `${arithmetic}return t`
 
-/** leakyBucket gives nothing back: its slots are given out. */
-export const leakyBucket = `${arithmetic}t.refund = nil\nreturn t`
+/** leakyBucketLua gives nothing back: its slots are given out. */
+export const leakyBucketLua = `${arithmetic}t.refund = nil\nreturn t`

@@ -1,0 +1,20 @@
+import type { Algorithm } from './algorithm.ts'
+import { durationText } from './duration.ts'
+import type { Params } from './params.ts'
+
+/** USUAL is the algorithm of a text that names none. */
+export const USUAL = 'token-bucket'
+
+/** writeRule is the one text of a rule: `'100/1m burst 20'`, `'5/1s align clock fixed-window'`. */
+export function writeRule(
+  algorithm: Algorithm,
+  limit: number,
+  perUs: number,
+  params: Params,
+): string {
+  let text = `${limit}/${params.per ?? durationText(perUs)}`
+  for (const [name, param] of Object.entries(algorithm.params)) {
+    if (params[name] !== param.fallback(limit)) text += ` ${name} ${params[name]}`
+  }
+  return algorithm.name === USUAL ? text : `${text} ${algorithm.name}`
+}
