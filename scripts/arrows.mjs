@@ -26,7 +26,7 @@ const rooms = {
     'stores/memory': engine,
     'stores/compact': engine,
     'stores/shared-memory': engine,
-    'stores/redis': [...engine, 'failure/soon', 'failure/time-limit'],
+    'stores/redis': [...engine, 'failure/soon', 'failure/time-limit', 'limiter/async-limiter'],
     failure: ['core', 'stores/memory/memory'],
     limiter: ['core', 'stores/memory/memory', 'failure'],
     http: ['core', 'limiter'],
@@ -62,7 +62,7 @@ const groups = {
 }
 
 /** Types only: every file of the library may `import type` these. */
-const contracts = ['core/algorithm', 'stores/store', 'limiter/verbs']
+const contracts = ['stores/store', 'limiter/verbs', 'limiter/policy']
 
 /** What these import at run time, through however many files, is no built-in of Node. */
 const portable = ['index', 'middleware/fetch', 'middleware/hono']

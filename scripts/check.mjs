@@ -16,6 +16,7 @@ const all = [
   { name: 'publint', run: 'npm run publint', after: 'types' },
   { name: 'attw', run: 'npm run attw', after: 'types' },
   { name: 'knip', run: 'knip' },
+  { name: 'bundle size', run: 'npm run --silent size' },
   { name: 'unit tests', run: 'vitest run --project unit', isTest: true },
   {
     name: 'documents',

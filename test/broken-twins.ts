@@ -54,6 +54,7 @@ function twin(
       const inner = memoryStore({ clock, maxKeys })
       const tables = new Map<string, Table>()
       const store: Store = {
+        kind: 'sync',
         clock,
         open(name, ruleLists) {
           const table = inner.open(name, ruleLists.map(change))

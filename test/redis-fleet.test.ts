@@ -1,6 +1,13 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { Redis } from 'ioredis'
-import { createLimiter, defineAlgorithm, defineRule, type Rule, tokenBucket } from 'sluice'
+import {
+  type AsyncStore,
+  createLimiter,
+  defineAlgorithm,
+  defineRule,
+  type Rule,
+  tokenBucket,
+} from 'sluice'
 import { redisStore } from 'sluice/redis'
 import { storeSuite } from 'sluice/testing'
 import { describe, expect, it } from 'vitest'
@@ -165,17 +172,16 @@ describe('an algorithm of the user', () => {
     const cases = storeSuite(
       () => {
         const { store, clock } = timedStore(redis.client)
-        return {
+        const twinned: AsyncStore = {
+          ...store,
           clock,
-          store: {
-            clock,
-            openAsync: (name, lists, timeoutMs) => {
-              const changed = lists.map((rules) => rules.map(withTwin))
-              const table = store.openAsync(name, changed, timeoutMs)
-              return { ...table, use: (rules) => table.use(rules.map(withTwin)) }
-            },
+          open(name, lists, timeoutMs) {
+            const changed = lists.map((rules) => rules.map(withTwin))
+            const table = store.open(name, changed, timeoutMs)
+            return { ...table, use: (rules) => table.use(rules.map(withTwin)) }
           },
         }
+        return { clock, store: twinned }
       },
       { steps: 250, evicts: false },
     )

@@ -71,7 +71,7 @@ export function createLimits(
   const failure = { timeoutMs, onStoreFailure: onFailure, fleetSize, onRecovered }
   const make = (policy: Policy, name: string, shown: string): AnyLimiter => {
     const onDegraded = (error: Error) => events.onDegraded(shown, error)
-    const options = 'openAsync' in store ? { ...failure, onDegraded } : {}
+    const options = store.kind === 'async' ? { ...failure, onDegraded } : {}
     return createLimiter(policy, { store, name, ...options } as object)
   }
 

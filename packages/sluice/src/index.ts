@@ -27,6 +27,7 @@ export {
   ruleFactory,
 } from './core/rule.ts'
 export { addressKey, apiKey, type Claims, jwtSubject, type KeyOf } from './http/identity.ts'
+export { createAsyncLimiter } from './limiter/async-limiter.ts'
 export { createLimiter } from './limiter/limiter.ts'
 export { createPolicy, type Policy, type PolicyOptions } from './limiter/policy.ts'
 export type {

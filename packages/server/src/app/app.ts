@@ -142,7 +142,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   let state = build(options.settings)
   metrics.reloaded(true)
   // Redis would have to go through all of its keys.
-  if (!('openAsync' in store)) metrics.observeStats(() => statsOf(state.limits))
+  if (store.kind === 'sync') metrics.observeStats(() => statsOf(state.limits))
 
   async function reload(): Promise<void> {
     try {

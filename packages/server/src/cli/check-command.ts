@@ -67,7 +67,7 @@ async function askStore(
     () => {},
   )
   const parsed = rules.map((rule) => parseRule(rule))
-  const waiting = 'openAsync' in store ? { timeoutMs: 5_000, onStoreFailure: 'closed' } : {}
+  const waiting = store.kind === 'async' ? { timeoutMs: 5_000, onStoreFailure: 'closed' } : {}
   try {
     return await createLimiter(parsed, { store, ...waiting } as object).check(key, cost)
   } finally {

@@ -3,6 +3,7 @@ import { tokenBucket } from '../algorithms/token-bucket.ts'
 import { systemClock } from '../core/clock.ts'
 import { decisionOf, failureOf, newFigures } from '../core/decision.ts'
 import { SluiceError } from '../core/errors.ts'
+import { createAsyncLimiter } from '../limiter/async-limiter.ts'
 import { createLimiter } from '../limiter/limiter.ts'
 import type { FailureOptions } from '../limiter/verbs.ts'
 import type { AsyncStore, AsyncTable, TableRequest } from '../stores/store.ts'
@@ -43,7 +44,12 @@ function createShaky() {
       yield ['alice']
     },
   }
-  const store: AsyncStore = { clock: systemClock, openAsync: () => table }
+  const store: AsyncStore = {
+    kind: 'async',
+    clock: systemClock,
+    createLimiter: createAsyncLimiter,
+    open: () => table,
+  }
   return {
     asked,
     store,

@@ -1,10 +1,10 @@
 import type { Clock } from '../core/clock.ts'
 import { type Decision, noteFailure } from '../core/decision.ts'
 import { reasonOf, SluiceError } from '../core/errors.ts'
-import type { FailureOptions } from '../limiter/verbs.ts'
 import type { AsyncTable, RuleSet, TableRequest } from '../stores/store.ts'
 import { Asked, type Question } from './asked.ts'
 import { createBreakers } from './breaker.ts'
+import type { CompleteFailure } from './failure-options.ts'
 import { createLocal, uncounted } from './local.ts'
 import { createTimeLimit } from './time-limit.ts'
 
@@ -27,9 +27,9 @@ export interface FailureMode
 export function createFailureMode(
   table: AsyncTable,
   clock: Clock,
-  options: FailureOptions,
+  options: CompleteFailure,
 ): FailureMode {
-  const { timeoutMs = 50, onStoreFailure = 'local', fleetSize = 1 } = options
+  const { timeoutMs, onStoreFailure, fleetSize } = options
   const limit = createTimeLimit(timeoutMs)
   const { limited } = limit
   const breakerOf = createBreakers({

@@ -5,24 +5,32 @@ import { checkKey } from '../core/key.ts'
 import type { Rule } from '../core/rule.ts'
 import type { Question } from '../failure/asked.ts'
 import { createFailureMode } from '../failure/failure-mode.ts'
+import { checkFailure } from '../failure/failure-options.ts'
 import { createAsyncLine } from './async-line.ts'
-import { checkedCapacity, checkRequests, checkWait, knownWaitUs, tooLong } from './checks.ts'
-import { createGate } from './gate.ts'
+import { checkedCapacity, createGate } from './gate.ts'
+import { clockOfStore } from './limiter-options.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
+import { checkRequests } from './requests.ts'
 import { noteRules } from './rules-of.ts'
 import type { AsyncLimiter, AsyncLimiterOptions, CallOptions } from './verbs.ts'
+import { checkWait, knownWaitUs, tooLong } from './wait-options.ts'
 
-/** createAsyncLimiter makes a limiter whose verbs are promises, on a store that answers later. */
+/**
+ * createAsyncLimiter is the `createLimiter` of an asynchronous store: all verbs are promises. A store
+ * brings it, so that programs without such a store need not bundle it.
+ */
 export function createAsyncLimiter(
   rules: Rule | readonly Rule[] | Policy,
   options: AsyncLimiterOptions,
 ): AsyncLimiter {
-  const { name = 'default', store, onDecision, timeoutMs = 50 } = options
+  const { name = 'default', store, onDecision } = options
+  if ((options as { clock?: unknown }).clock !== undefined) throw clockOfStore()
+  const failure = checkFailure(options)
   const policy = isPolicy(rules) ? rules : undefined
   const lists = policy ? policy.ruleLists : [ruleList('createLimiter', rules)]
-  const opened = store.openAsync(name, lists, timeoutMs, policy !== undefined)
+  const opened = store.open(name, lists, failure.timeoutMs, policy !== undefined)
   const gate = createGate(name, policy ?? lists[0], opened.use)
-  const table = createFailureMode(opened, store.clock, options)
+  const table = createFailureMode(opened, store.clock, failure)
   const { begin, beginDecision, checkOpen, setOf } = gate
   const line = createAsyncLine(store.clock)
 

@@ -4,7 +4,6 @@ import { checkKey, isKey } from '../core/key.ts'
 import { checkOptions } from '../core/options.ts'
 import type { Rule } from '../core/rule.ts'
 import type { RuleSet } from '../stores/store.ts'
-import { checkedCapacity } from './checks.ts'
 import type { Policy } from './policy.ts'
 import type { CallOptions } from './verbs.ts'
 
@@ -91,4 +90,19 @@ export function createGate(
       return wasOpen
     },
   }
+}
+
+/** checkedCapacity gives the rules back, unless one could never admit the cost. */
+export function checkedCapacity(set: RuleSet, cost: number): RuleSet {
+  if (cost <= set.capacity) return set
+  throw exceeds(set, cost)
+}
+
+function exceeds(set: RuleSet, cost: number): SluiceError {
+  const rule = set.rules.find(({ capacity }) => capacity < cost)!
+  return new SluiceError(
+    'SLUICE_COST_EXCEEDS_CAPACITY',
+    `a cost of ${cost} can never pass rule "${rule.name}", whose capacity is ${rule.capacity}. ` +
+      'Split the work, or raise the limit, burst or queue.',
+  )
 }

@@ -2,25 +2,12 @@ import { type Decision, decisionOf } from '../core/decision.ts'
 import { CENTURY_MS, durationUs } from '../core/duration.ts'
 import { SluiceError } from '../core/errors.ts'
 import { checkKey, isKey } from '../core/key.ts'
-import { checkFunction, checkOptions } from '../core/options.ts'
-import { checkName, type Rule } from '../core/rule.ts'
+import type { Rule } from '../core/rule.ts'
 import type { RuleSet } from '../stores/store.ts'
-import { createAsyncLimiter } from './async-limiter.ts'
-import {
-  checkedCapacity,
-  checkFailure,
-  checkNoFailure,
-  checkRequests,
-  checkShape,
-  checkWait,
-  delays,
-  FAILURE_OPTIONS,
-  knownWaitUs,
-  storeOf,
-  tooLong,
-} from './checks.ts'
-import { createGate } from './gate.ts'
+import { checkedCapacity, createGate } from './gate.ts'
+import { checkLimiterOptions, checkNotAsync, storeOf } from './limiter-options.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
+import { checkRequests } from './requests.ts'
 import { noteRules } from './rules-of.ts'
 import type {
   AsyncLimiter,
@@ -29,6 +16,7 @@ import type {
   Limiter,
   LimiterOptions,
 } from './verbs.ts'
+import { checkWait, knownWaitUs, tooLong } from './wait-options.ts'
 import { createWaitQueue } from './wait-queue.ts'
 
 /**
@@ -47,25 +35,14 @@ export function createLimiter(
   rules: Rule | readonly Rule[] | Policy,
   options: LimiterOptions | AsyncLimiterOptions = {},
 ): Limiter | AsyncLimiter {
-  checkShape(options)
-  checkOptions('createLimiter', options, [
-    'store',
-    'name',
-    'clock',
-    'onDecision',
-    ...FAILURE_OPTIONS,
-  ])
-  const { name = 'default', onDecision } = options
-  checkName('createLimiter: name', name)
-  checkFunction('createLimiter: onDecision', onDecision)
-  if (isAsync(options)) return createAsyncLimiter(rules, checkFailure(options))
-  checkNoFailure(options)
+  checkLimiterOptions(options)
+  if (isAsync(options)) return options.store.createLimiter(rules, options)
+  checkNotAsync(options)
   return createSyncLimiter(rules, options)
 }
 
 function isAsync(options: LimiterOptions | AsyncLimiterOptions): options is AsyncLimiterOptions {
-  const { store } = options
-  return typeof store === 'object' && store !== null && 'openAsync' in store
+  return options.store?.kind === 'async'
 }
 
 function createSyncLimiter(
@@ -217,4 +194,13 @@ function createSyncLimiter(
     [Symbol.dispose]: close,
   }
   return noteRules(limiter, (key, options) => setOf(key, options).rules)
+}
+
+/** allow() where a leaky bucket may hand out a delay. */
+function delays(): SluiceError {
+  return new SluiceError(
+    'SLUICE_ALLOW_DELAYS',
+    'allow() would hide the delay of a leaky bucket. Use check() and hold the request for ' +
+      'delayMs, or wait().',
+  )
 }

@@ -1,12 +1,15 @@
 import type { Clock } from '../core/clock.ts'
 import type { Decision, Figures } from '../core/decision.ts'
 import type { Rule } from '../core/rule.ts'
+import type { Policy } from '../limiter/policy.ts'
+import type { AsyncLimiter, AsyncLimiterOptions } from '../limiter/verbs.ts'
 
 /**
  * Store keeps the state of every key, and owns atomicity and the clock. This is the contract of
  * stores that answer at once (memory, compact, shared memory).
  */
 export interface Store {
+  readonly kind: 'sync'
   readonly clock: Clock
   /**
    * The table of the limiter called `name`, ready for the lists of rules it starts with. A second
@@ -70,9 +73,12 @@ export interface Table<Set extends RuleSet = RuleSet> {
  * decides; `clock` is only what callers sleep by.
  */
 export interface AsyncStore {
+  readonly kind: 'async'
   readonly clock: Clock
-  /** As `open` of a `Store`. Nobody waits longer than `timeoutMs` for an answer. */
-  openAsync(
+  /** The limiter on this store: `createAsyncLimiter`. */
+  createLimiter(rules: Rule | readonly Rule[] | Policy, options: AsyncLimiterOptions): AsyncLimiter
+  /** As `open` of a `Store`. No caller waits longer than `timeoutMs` for an answer. */
+  open(
     name: string,
     ruleLists: readonly (readonly Rule[])[],
     timeoutMs: number,

@@ -12,6 +12,6 @@ interface Options extends Omit<LimiterOptions, 'store'> {
  */
 export function limiterOn(rules: Parameters<typeof createLimiter>[0], options: Options): Limiter {
   // A slow machine is no mistake of the store.
-  const failure = 'openAsync' in options.store ? { timeoutMs: 60_000 } : {}
+  const failure = options.store.kind === 'async' ? { timeoutMs: 60_000 } : {}
   return createLimiter(rules, { ...options, ...failure } as LimiterOptions)
 }

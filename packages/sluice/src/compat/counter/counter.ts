@@ -56,7 +56,7 @@ export function checkDropIn<Options extends DropInOptions>(
     ...own,
   ])
   const { store = memoryStore() } = options
-  if ('open' in store || 'openAsync' in store) return { ...options, store }
+  if (store?.kind === 'sync' || store?.kind === 'async') return { ...options, store }
   throw new SluiceError(
     'SLUICE_OPTION',
     `${where}: store must be a store such as memoryStore() or redisStore(), got ${shown(store)}.`,

@@ -27,5 +27,5 @@ export function compactStore(options: CompactStoreOptions = {}): Store {
   checkWhole('compactStore: maxKeys', maxKeys, 1, 1_000_000_000)
   const nowUs = steadyClock(clock)
   const makeTable = () => createTable((care) => createCompactRows(maxKeys, care), nowUs) as Table
-  return { clock, open: openTables(makeTable) }
+  return { kind: 'sync', clock, open: openTables(makeTable) }
 }

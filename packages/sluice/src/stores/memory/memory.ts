@@ -25,5 +25,5 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   checkWhole('memoryStore: maxKeys', maxKeys, 1, 16_000_000)
   const nowUs = steadyClock(clock)
   const makeTable = () => createTable((care) => createMemoryRows(maxKeys, care), nowUs) as Table
-  return { clock, open: openTables(makeTable) }
+  return { kind: 'sync', clock, open: openTables(makeTable) }
 }

@@ -4,6 +4,7 @@ import { MOST_UNITS } from '../../core/cost.ts'
 import { SluiceError, shown } from '../../core/errors.ts'
 import { checkOptions, checkWhole } from '../../core/options.ts'
 import type { Rule } from '../../core/rule.ts'
+import { createAsyncLimiter } from '../../limiter/async-limiter.ts'
 import { columnsOf } from '../../rows/layout.ts'
 import { mismatch, unleasable, untwinned } from '../../rows/store-errors.ts'
 import type { AsyncStore } from '../store.ts'
@@ -83,8 +84,10 @@ export function openRedis(
   }
 
   return {
+    kind: 'async',
     clock,
-    openAsync(name, ruleLists, timeoutMs, mayChange = false) {
+    createLimiter: createAsyncLimiter,
+    open(name, ruleLists, timeoutMs, mayChange = false) {
       const columns = columnsOf(ruleLists.flat())
       const opened = tables.get(name)
       if (opened && opened.columns !== columns && !(mayChange && opened.mayChange)) {

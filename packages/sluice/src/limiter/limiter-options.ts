@@ -1,0 +1,59 @@
+import { SluiceError, shown } from '../core/errors.ts'
+import { checkFunction, checkOptions } from '../core/options.ts'
+import { checkName } from '../core/rule.ts'
+import { memoryStore } from '../stores/memory/memory.ts'
+import type { Store } from '../stores/store.ts'
+import type { AsyncLimiterOptions, LimiterOptions } from './verbs.ts'
+
+/** The options that only a limiter on an asynchronous store has. */
+const ASYNC_OPTIONS = ['timeoutMs', 'onStoreFailure', 'fleetSize', 'onDegraded', 'onRecovered']
+
+/** checkLimiterOptions checks what all limiters have in common, and tells two usual slips. */
+export function checkLimiterOptions(options: LimiterOptions | AsyncLimiterOptions): void {
+  checkShape(options)
+  checkOptions('createLimiter', options, ['store', 'name', 'clock', 'onDecision', ...ASYNC_OPTIONS])
+  const { name = 'default', onDecision } = options
+  checkName('createLimiter: name', name)
+  checkFunction('createLimiter: onDecision', onDecision)
+}
+
+/** checkNotAsync throws if an option is given that a synchronous store has no use for. */
+export function checkNotAsync(options: LimiterOptions): void {
+  for (const name of ASYNC_OPTIONS) {
+    if ((options as Record<string, unknown>)[name] === undefined) continue
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `createLimiter: ${name} is for a store that answers later, such as redisStore().`,
+    )
+  }
+}
+
+/** Tells two slips that would otherwise be taken for a misspelt option. */
+function checkShape(options: unknown): void {
+  if (shown(options) !== 'an object' || typeof options !== 'object' || options === null) return
+  if ('algorithm' in options) {
+    throw new SluiceError('SLUICE_OPTION', 'createLimiter: several rules go into one array.')
+  }
+  if ('open' in options && 'kind' in options) {
+    throw new SluiceError('SLUICE_OPTION', 'createLimiter: pass the store as { store }.')
+  }
+}
+
+/** storeOf is the store of a limiter: the one given, or a memory store of its own. */
+export function storeOf({ store, clock }: LimiterOptions): Store {
+  if (store === undefined) return memoryStore({ clock })
+  if (clock !== undefined) throw clockOfStore()
+  if (store?.kind === 'sync') return store
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `createLimiter: store must be a store such as memoryStore(), got ${shown(store)}.`,
+  )
+}
+
+/** clockOfStore: a clock was passed beside a store. */
+export function clockOfStore(): SluiceError {
+  return new SluiceError(
+    'SLUICE_OPTION',
+    'createLimiter: a clock belongs to its store: memoryStore({ clock }).',
+  )
+}

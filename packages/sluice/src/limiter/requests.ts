@@ -1,0 +1,45 @@
+import { SluiceError, shown } from '../core/errors.ts'
+import { checkOptions } from '../core/options.ts'
+import type { RuleSet } from '../stores/store.ts'
+import type { CallOptions, LimitRequest } from './verbs.ts'
+
+type Begin = (key: string, cost: number, options: CallOptions | undefined) => RuleSet
+type CheckedRequest = { set: RuleSet; key: string; cost: number }
+
+const REQUEST_OPTIONS = ['key', 'cost', 'tier']
+
+/**
+ * checkRequests checks all requests of a `checkMany` before anything is spent. Each is read once:
+ * what was checked is what is spent, even from an object with getters.
+ */
+export function checkRequests(requests: readonly LimitRequest[], begin: Begin): CheckedRequest[] {
+  if (!Array.isArray(requests)) {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `checkMany takes an array of { key, cost }, got ${shown(requests)}.`,
+    )
+  }
+  const checked: CheckedRequest[] = []
+  for (let i = 0; i < requests.length; i += 1) {
+    try {
+      checked.push(checkRequest(requests[i], begin))
+    } catch (error) {
+      throw ofRequest(i, error)
+    }
+  }
+  return checked
+}
+
+function checkRequest(request: LimitRequest, begin: Begin): CheckedRequest {
+  checkOptions('a request', request, REQUEST_OPTIONS)
+  const { key, cost = 1, tier } = request
+  return { set: begin(key, cost, tier === undefined ? undefined : { tier }), key, cost }
+}
+
+/** An error about one of many requests, with its number. */
+function ofRequest(index: number, error: unknown): unknown {
+  if (!(error instanceof SluiceError)) return error
+  return new SluiceError(error.code, `checkMany, request ${index}: ${error.message}`, {
+    cause: error,
+  })
+}
