@@ -8,8 +8,8 @@ import { build } from 'vite'
  * down as the code gets simpler: the goal for the first is 9,000.
  */
 const limits = [
-  { name: 'createLimiter, tokenBucket', from: 'index', most: 13_500 },
-  { name: 'redisStore', from: 'stores/redis/redis', most: 23_500 },
+  { name: 'createLimiter, tokenBucket', from: 'index', most: 13_900 },
+  { name: 'redisStore', from: 'stores/redis/redis', most: 24_100 },
 ]
 
 const root = resolve(import.meta.dirname, '..')

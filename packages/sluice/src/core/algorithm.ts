@@ -220,10 +220,24 @@ export function defineAlgorithm(
   })
 }
 
+/**
+ * checkedWait is a wait as an algorithm gave it, and 0 where that is below 0. It throws where it is
+ * not a number: neither to admit nor to refuse would be right.
+ */
+export function checkedWait(waitUs: number, rule: Rule): number {
+  if (waitUs > 0) return waitUs
+  if (waitUs <= 0) return 0
+  throw new SluiceError(
+    'SLUICE_ALGORITHM',
+    `rule "${rule.name}": waitUs of the algorithm ${rule.algorithm.name} must give a number of ` +
+      `microseconds, got ${shown(waitUs)}.`,
+  )
+}
+
 /** takeBy makes `take` of its two steps. */
 export function takeBy({ waitUs, spend }: Pick<Algorithm, 'waitUs' | 'spend'>): Algorithm['take'] {
   return (cells, at, rule, cost, nowUs) => {
-    const wait = waitUs(cells, at, rule, cost, nowUs)
+    const wait = checkedWait(waitUs(cells, at, rule, cost, nowUs), rule)
     if (wait === 0 && cost > 0) spend(cells, at, rule, cost, nowUs)
     return wait
   }

@@ -1,5 +1,6 @@
 /** errorCodes lists every code a `SluiceError` may carry, with its meaning in one line. */
 export const errorCodes = {
+  SLUICE_ALGORITHM: 'an algorithm gave a wait that is not a number',
   SLUICE_ALLOW_DELAYS: 'allow() was called where a leaky bucket may hand out a delay',
   SLUICE_CLOCK: 'a clock does not give whole, positive microseconds',
   SLUICE_CLOSED: 'the limiter is closed',

@@ -176,7 +176,7 @@ describe('the guard', () => {
     const guard = createGuard<object, object>({ rules: ten, cost: 11 })
     const { detail } = JSON.parse((await guard.enter({}, incoming)).refusal?.body ?? '')
     expect(detail).toBe(
-      'This request costs 11 and can never pass: that is more than the limit. Waiting does not help.',
+      'This request costs 11 and can never pass: "token-bucket" admits at most 10.',
     )
   })
 

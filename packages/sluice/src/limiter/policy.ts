@@ -150,5 +150,20 @@ export function ruleList(where: string, rules: unknown): readonly Rule[] {
       `${where}: a rule must come from a factory such as tokenBucket() or from parseRule(), got ${shown(rule)}.`,
     )
   }
+  checkNames(list)
   return Object.freeze([...list])
+}
+
+/** Throws if two rules have the same name. */
+function checkNames(rules: readonly Rule[]): void {
+  const seen = new Set<string>()
+  for (const { name } of rules) {
+    if (seen.has(name)) {
+      throw new SluiceError(
+        'SLUICE_RULE_DUPLICATE',
+        `two rules of one limiter are called "${name}". Give each its own \`name\`.`,
+      )
+    }
+    seen.add(name)
+  }
 }

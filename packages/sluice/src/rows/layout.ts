@@ -1,5 +1,4 @@
 import { newFigures } from '../core/decision.ts'
-import { SluiceError } from '../core/errors.ts'
 import type { Rule } from '../core/rule.ts'
 import type { RuleSet } from '../stores/store.ts'
 
@@ -153,7 +152,6 @@ export function createLayout(
     columns: fixed?.columns ?? [],
     stride: strideOf(fixed?.columns ?? []),
     use(rules, moved) {
-      checkNames(rules)
       const text = rules.map((rule) => `${columnName(rule)} ${rule.text}`).join(', ')
       const known = sets.get(text)
       if (known) return known
@@ -228,18 +226,4 @@ export function ruleIn(written: readonly Written[], column: number): Rule | unde
     if (written[i].column === column) return written[i].rule
   }
   return undefined
-}
-
-/** checkNames throws if two rules have the same name. */
-export function checkNames(rules: readonly Rule[]): void {
-  const seen = new Set<string>()
-  for (const { name } of rules) {
-    if (seen.has(name)) {
-      throw new SluiceError(
-        'SLUICE_RULE_DUPLICATE',
-        `two rules of one limiter are called "${name}". Give each its own \`name\`.`,
-      )
-    }
-    seen.add(name)
-  }
 }

@@ -1,3 +1,4 @@
+import { checkedWait } from '../core/algorithm.ts'
 import type { Rule } from '../core/rule.ts'
 import type { LaidRules } from './layout.ts'
 import type { Lists } from './lists.ts'
@@ -20,7 +21,8 @@ export function waitOf(
   for (let i = 0; i < set.rules.length; i += 1) {
     const rule = set.rules[i]
     const at = base + set.at[i]
-    const wait = rule.algorithm.waitUs(stateOf(rule, cells, at, lists), at, rule, cost, nowUs)
+    const state = stateOf(rule, cells, at, lists)
+    const wait = checkedWait(rule.algorithm.waitUs(state, at, rule, cost, nowUs), rule)
     if (wait > longest) longest = wait
   }
   return longest
@@ -74,7 +76,7 @@ export function readWaits(
     const rule = set.rules[i]
     const at = base + set.at[i]
     const state = stateOf(rule, cells, at, lists)
-    const wait = rule.algorithm.waitUs(state, at, rule, cost, nowUs)
+    const wait = checkedWait(rule.algorithm.waitUs(state, at, rule, cost, nowUs), rule)
     if (wait > longest) longest = wait
     waitUs[i] = wait
     if (set.delays) delayUs[i] = cost === 0 ? 0 : rule.algorithm.delayUs(state, at, rule, nowUs)

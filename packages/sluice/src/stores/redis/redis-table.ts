@@ -1,6 +1,5 @@
 import type { Rule } from '../../core/rule.ts'
 import { createTimeLimit } from '../../failure/time-limit.ts'
-import { checkNames } from '../../rows/layout.ts'
 import type { AsyncTable } from '../store.ts'
 import { type Call, settleCalls, type Trip } from './batch.ts'
 import type { Connection } from './client.ts'
@@ -70,7 +69,6 @@ export function createRedisTable({
     )
 
   function use(rules: readonly Rule[]): RedisRules {
-    checkNames(rules)
     for (const rule of rules) check(rule)
     const set = redisRules(rules, endingOf)
     set.stateful.forEach((rule, i) => {

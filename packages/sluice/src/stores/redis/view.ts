@@ -1,3 +1,4 @@
+import { checkedWait } from '../../core/algorithm.ts'
 import { nextOf } from '../../rows/row.ts'
 import type { RedisRules } from './rule-set.ts'
 
@@ -22,7 +23,7 @@ export function passes(set: RedisRules, view: View, cost: number, nowUs: number)
   if (view.blockUs > nowUs) return false
   return set.stateful.every(
     (rule, i) =>
-      cost <= rule.capacity && rule.algorithm.waitUs(view.states[i], 0, rule, cost, nowUs) === 0,
+      cost <= rule.capacity && rule.algorithm.waitUs(view.states[i], 0, rule, cost, nowUs) <= 0,
   )
 }
 
@@ -40,7 +41,7 @@ export function decideOn(
   let longest = figures.blockedUs
   for (let i = 0; i < places.length; i += 1) {
     const rule = stateful[i]
-    const waitUs = rule.algorithm.waitUs(states[i], 0, rule, cost, nowUs)
+    const waitUs = checkedWait(rule.algorithm.waitUs(states[i], 0, rule, cost, nowUs), rule)
     if (waitUs > longest) longest = waitUs
     figures.waitUs[places[i]] = waitUs
     figures.delayUs[places[i]] = cost === 0 ? 0 : rule.algorithm.delayUs(states[i], 0, rule, nowUs)
