@@ -150,10 +150,10 @@ describe('a refusal', () => {
     const { detail, 'violated-policies': violated } = JSON.parse(neverOf(11, [slow, large]).body)
     expect(violated).toEqual(['token-bucket'])
     expect(detail).toBe(
-      'This request costs 11 and can never pass: "token-bucket" admits at most 10.',
+      'This request costs 11 and can never pass: "token-bucket" admits at most 10. Waiting does not help.',
     )
     expect(JSON.parse(neverOf(11, []).body).detail).toBe(
-      'This request costs 11 and can never pass.',
+      'This request costs 11 and can never pass. Waiting does not help.',
     )
   })
 

@@ -133,7 +133,8 @@ describe('the guard', () => {
     const { refusal } = await guard.enter({}, incoming)
     expect(JSON.parse(refusal?.body ?? '')).toMatchObject({
       'violated-policies': ['small'],
-      detail: 'This request costs 6 and can never pass: "small" admits at most 5.',
+      detail:
+        'This request costs 6 and can never pass: "small" admits at most 5. Waiting does not help.',
     })
   })
 
@@ -176,7 +177,7 @@ describe('the guard', () => {
     const guard = createGuard<object, object>({ rules: ten, cost: 11 })
     const { detail } = JSON.parse((await guard.enter({}, incoming)).refusal?.body ?? '')
     expect(detail).toBe(
-      'This request costs 11 and can never pass: "token-bucket" admits at most 10.',
+      'This request costs 11 and can never pass: "token-bucket" admits at most 10. Waiting does not help.',
     )
   })
 

@@ -52,7 +52,7 @@ export function neverOf(cost: number, rules: readonly Rule[]): Refusal {
   const violated = rules.filter(({ capacity }) => capacity < cost)
   const most = violated.map(({ name, capacity }) => `${quoted(name)} admits at most ${capacity}`)
   return problem(429, 'quota-exceeded', 'Quota Exceeded', {
-    detail: `This request costs ${cost} and can never pass${most.length > 0 ? ': ' : ''}${most.join(', ')}.`,
+    detail: `This request costs ${cost} and can never pass${most.length > 0 ? ': ' : ''}${most.join(', ')}. Waiting does not help.`,
     'violated-policies': violated.map(({ name }) => name),
   })
 }
