@@ -8,8 +8,8 @@ import { build } from 'vite'
  * down as the code gets simpler: the goal for the first is 9,000.
  */
 const limits = [
-  { name: 'createLimiter, tokenBucket', from: 'index', most: 13_900 },
-  { name: 'redisStore', from: 'stores/redis/redis', most: 24_100 },
+  { name: 'createLimiter, tokenBucket', from: 'index', most: 14_000 },
+  { name: 'redisStore', from: 'stores/redis/redis', most: 24_800 },
 ]
 
 const root = resolve(import.meta.dirname, '..')

@@ -21,8 +21,8 @@ export function timedStore(
   client: Redis,
   wire: Wire = (send, command, args) => send(command, args),
   options: RedisStoreOptions = {},
+  clock: ManualClock = manualClock(START_US),
 ) {
-  const clock: ManualClock = manualClock(START_US)
   made += 1
   const send = (command: string, args: string[]) => {
     client.set('test-clock', String(clock.nowUs()))

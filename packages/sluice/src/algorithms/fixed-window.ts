@@ -16,6 +16,7 @@ export interface WindowOptions extends RuleOptions {
 /** Cells: the microsecond the window opened, and the units used in it. */
 const algorithm = defineAlgorithm({
   name: 'fixed-window',
+  code: 'F',
   params: { align: choiceParam(['request', 'clock']) },
   sharedParams: () => ({ align: 'request' }),
   lease: 'window',

@@ -12,6 +12,7 @@ export interface QueueOptions extends RuleOptions {
 
 const algorithm = defineAlgorithm({
   name: 'leaky-bucket',
+  code: 'L',
   ...freshTime,
   params: { queue: wholeParam({ code: 'SLUICE_RULE_QUEUE' }) },
   capacity: (_limit, { queue }) => 1 + Number(queue),

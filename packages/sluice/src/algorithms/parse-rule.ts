@@ -8,14 +8,17 @@ import { slidingWindowLog } from './sliding-window-log.ts'
 import { tokenBucket } from './token-bucket.ts'
 import { unlimited } from './unlimited.ts'
 
-const algorithms = [
+/** ruleFactories are the factories of all algorithms that have a limit. */
+export const ruleFactories = [
   fixedWindow,
   slidingWindowLog,
   slidingWindowCounter,
   tokenBucket,
   gcra,
   leakyBucket,
-].map(({ algorithm }) => algorithm)
+] as const
+
+const algorithms = ruleFactories.map(({ algorithm }) => algorithm)
 
 /**
  * parseRule reads a rule from a text, for configuration files:

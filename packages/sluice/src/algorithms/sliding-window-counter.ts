@@ -6,6 +6,7 @@ import { lua } from './lua/sliding-window-counter.ts'
 /** Cells: the microsecond a window began, the units used in it, and those of the window before. */
 const algorithm = defineAlgorithm({
   name: 'sliding-window-counter',
+  code: 'C',
   lua,
   cells: () => 3,
 

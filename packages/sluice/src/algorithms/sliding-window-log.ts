@@ -15,6 +15,7 @@ const HEAD = 3
  */
 const algorithm = defineAlgorithm({
   name: 'sliding-window-log',
+  code: 'E',
   mostLimit: 10_000,
   mostLimitRemedy: 'It keeps an entry per admission; use slidingWindowCounter for larger limits.',
   grows: true,

@@ -13,5 +13,5 @@ export interface BurstOptions extends RuleOptions {
  * `per`, continuously: at most burst + limit · t / per units in any interval t. A key starts full.
  */
 export const tokenBucket = ruleFactory<BurstOptions>(
-  defineAlgorithm({ name: 'token-bucket', ...bucket }),
+  defineAlgorithm({ name: 'token-bucket', code: 'T', ...bucket }),
 )

@@ -19,6 +19,11 @@ import type { Rule } from './rule.ts'
 export interface Algorithm {
   /** Kebab-case; part of a state's identity. */
   readonly name: string
+  /**
+   * What stands for the name in rows of remote stores, where every key has it: a few capital letters
+   * or digits. Default: the name.
+   */
+  readonly code: string
   /** Its parameters besides `limit` and `per`, by name. */
   readonly params: Readonly<Record<string, Param>>
   /**
@@ -116,6 +121,7 @@ export interface Algorithm {
 }
 
 type Optional =
+  | 'code'
   | 'take'
   | 'params'
   | 'periods'
@@ -139,6 +145,7 @@ type Optional =
 /** What an algorithm must bring, and what it may. */
 const required = ['cells', 'waitUs', 'spend', 'remaining', 'freshAtUs', 'merge'] as const
 const optional = [
+  'code',
   'params',
   'periods',
   'mostLimit',
@@ -183,6 +190,12 @@ export function defineAlgorithm(
       `defineAlgorithm: ${given.name} must have the function ${name}, got ${shown(given[name])}.`,
     )
   }
+  if (!/^([A-Z0-9]{1,8}|[a-z][a-z0-9-]{0,63})$/.test(given.code ?? given.name)) {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `defineAlgorithm: ${given.name}: code must be 1 to 8 capital letters or digits, got ${shown(given.code)}.`,
+    )
+  }
   if (typeof (given.lua ?? '') !== 'string') {
     throw new SluiceError(
       'SLUICE_OPTION',
@@ -192,6 +205,7 @@ export function defineAlgorithm(
   // Always all fields, always in this order: one hidden class, so call sites stay monomorphic.
   return Object.freeze({
     name: given.name,
+    code: given.code ?? given.name,
     params: given.params ?? {},
     periods: given.periods,
     mostLimit: given.mostLimit ?? MOST_UNITS,

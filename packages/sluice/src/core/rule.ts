@@ -110,12 +110,21 @@ function paramsOf(algorithm: Algorithm, options: RuleOptions, name: string): Par
   if (algorithm.periods) params.per = options.per
   for (const [key, param] of Object.entries(algorithm.params)) {
     const given = (options as unknown as Record<string, unknown>)[key]
-    params[key] =
-      given === undefined
-        ? param.fallback(options.limit)
-        : param.check(`rule "${name}": ${key}`, given)
+    const where = `rule "${name}": ${key}`
+    const value = given === undefined ? param.fallback(options.limit) : param.check(where, given)
+    checkWord(where, value)
+    params[key] = value
   }
   return Object.freeze(params)
+}
+
+/** A value is a word of the rule's text, which also stands in rows of remote stores. */
+function checkWord(where: string, value: unknown): void {
+  if (/^[\x21-\x7e]{1,64}$/.test(String(value))) return
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `${where} must be a number or a word of 1 to 64 printable ASCII characters, got ${shown(value)}.`,
+  )
 }
 
 /** Works out the times of a unit and of a whole capacity, exactly. */

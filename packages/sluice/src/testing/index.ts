@@ -2,6 +2,7 @@ export { type ManualClock, manualClock } from './manual-clock.ts'
 export { createModel, type Model } from './model.ts'
 export { playTrace } from './play.ts'
 export { type Random, seededRandom } from './random.ts'
+export { type RedisData, type RedisStandIn, redisStandIn } from './redis-stand-in.ts'
 export {
   type MadeStore,
   type MakeStore,

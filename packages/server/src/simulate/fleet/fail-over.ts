@@ -1,8 +1,8 @@
 import { createLimiter, type Rule } from 'sluice'
 import { redisStore } from 'sluice/redis'
+import type { RedisData, RedisStandIn } from 'sluice/testing'
 import type { Failover } from './fleet-setup.ts'
 import type { FleetKey } from './judge.ts'
-import { newData, type RedisStandIn } from './redis-stand-in.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
 /**
@@ -16,7 +16,7 @@ export function failOver(
   server: RedisStandIn,
   keys: readonly FleetKey[],
 ): void {
-  let saved = newData()
+  let saved: RedisData = new Map()
   time.at((atMs - lostMs) * 1_000, () => {
     if (lostMs <= atMs) saved = server.save()
   })

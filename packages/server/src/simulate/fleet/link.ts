@@ -1,5 +1,5 @@
+import type { RedisStandIn } from 'sluice/testing'
 import type { Random } from '../scenario/random.ts'
-import type { RedisStandIn } from './redis-stand-in.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
 /** Outage is a time in which nothing passes between Redis and the first so many nodes. */

@@ -6,13 +6,13 @@ import {
   type Rule,
 } from 'sluice'
 import { type RedisStoreOptions, redisStore } from 'sluice/redis'
+import { type RedisStandIn, redisStandIn } from 'sluice/testing'
 import { createRandom } from '../scenario/random.ts'
 import { failOver } from './fail-over.ts'
 import type { FleetSetup } from './fleet-setup.ts'
 import { type FleetKey, type Judgement, judge, type Sources } from './judge.ts'
 import { createLink, type Link, type Outage } from './link.ts'
 import { startLoad } from './load.ts'
-import { createRedisStandIn, type RedisStandIn } from './redis-stand-in.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
 /** FleetReport is what came of a run. */
@@ -41,7 +41,7 @@ export async function simulateFleet(
 ): Promise<FleetReport> {
   time.restart()
   const rule = parseRule(setup.rule)
-  const server = createRedisStandIn(time.epochUs)
+  const server = redisStandIn(time.epochUs)
   const nodes = createNodes(setup, rule, time, server, broken)
   const ideal = createLimiter(rule, { clock: { nowUs: time.epochUs, sleep: async () => {} } })
   const keys = Array.from({ length: setup.keys }, (_, i): FleetKey => {

@@ -1,6 +1,5 @@
-import type { Rule } from '../../core/rule.ts'
+import { fillCells, ownerOf, type RowText, readRow } from '../../rows/codec.ts'
 import type { RedisRules } from './rule-set.ts'
-import { readState } from './state-text.ts'
 import { chargeOn, decideOn, passes, refundOn, type View } from './view.ts'
 
 /** The letter of each verb in the script. */
@@ -51,46 +50,32 @@ export interface Batch {
   readonly untilMs: number
 }
 
-/**
- * oneArgs are what the script for one check takes, if a trip is just that: of a rule whose state is
- * an instant, with a number of figures that fits behind it.
- */
-export function oneArgs(
-  { firsts }: Batch,
-  deadlineUs: number,
-  startOf: (key: string) => string,
-  idOf: (rule: Rule) => string,
-): string[] | undefined {
-  const [{ set, key, verb, cost, next }] = firsts
-  const rule = set.instant
-  if (firsts.length > 1 || next || verb !== 'check' || cost === 0 || !rule) return undefined
-  const id = idOf(rule)
-  if (id.length > 3) return undefined
-  const start = startOf(key)
-  const figures = [String(cost * rule.gapUs), String(rule.fullUs)]
-  return ['2', start, start + set.endings[0], String(deadlineUs), id, ...figures]
+/** onlyCheck is the call of a trip that is one check by one rule, which has a script of its own. */
+export function onlyCheck({ firsts }: Batch): Call | undefined {
+  const [call] = firsts
+  if (firsts.length > 1 || call.next || call.verb !== 'check' || call.cost === 0) return undefined
+  return call.set.only && call
 }
 
+/** checkArgs are what the script for one check takes: how many keys, the key, and the words of ARGV. */
+export function checkArgs({ set, key, cost }: Call, deadlineUs: number, nameOf: NameOf): string[] {
+  return ['1', nameOf(key), String(deadlineUs), `:${set.labels[0]}`, String(cost), ...set.words]
+}
+
+type NameOf = (key: string) => string
+
 /** scriptArgs are what the script takes: how many keys, the keys, and the words of ARGV. */
-export function scriptArgs(
-  { firsts }: Batch,
-  deadlineUs: number,
-  startOf: (key: string) => string,
-  jsonOf: (set: RedisRules) => string,
-): string[] {
+export function scriptArgs({ firsts }: Batch, deadlineUs: number, nameOf: NameOf): string[] {
   const sets: RedisRules[] = []
-  const args: string[] = ['']
+  const args: string[] = [String(firsts.length)]
   const words = [String(deadlineUs), '']
   for (const first of firsts) {
     const { set, key } = first
     const number = sets.indexOf(set) + 1 || sets.push(set)
-    const start = startOf(key)
-    args.push(start)
-    for (const ending of set.endings) args.push(start + ending)
+    args.push(nameOf(key))
     words.push(callsWord(number, first))
   }
-  args[0] = String(args.length - 1)
-  words[1] = `[${sets.map(jsonOf).join()}]`
+  words[1] = `[${sets.map(({ json }) => json).join()}]`
   for (const word of words) args.push(word)
   return args
 }
@@ -114,16 +99,33 @@ function callsWord(set: number, first: Call): string {
   return word
 }
 
-/** readView reads what the script found of a key into the view of its set. */
-export function readView({ set }: Call, reply: readonly unknown[], at: number): View {
-  const { stateful, view } = set
-  const blockUs = Number(reply[at] ?? 0)
-  view.blockUs = Number.isSafeInteger(blockUs) ? blockUs : 0
+const FREE: RowText = { blockUs: 0, lines: [] }
+
+/**
+ * readView reads a row into the view of a call's set. It gives undefined if the script left the row
+ * alone: it cannot be read, or was written for other limits of these rules.
+ */
+export function readView({ set }: Call, text: string | null): View | undefined {
+  const { stateful, labels, view } = set
+  const row = text === null ? FREE : (readRow(text) ?? (stateful.length === 0 ? FREE : undefined))
+  if (!row || row.lines.some(({ label }) => isOlder(label, set))) return undefined
+  view.blockUs = row.blockUs
   for (let i = 0; i < stateful.length; i += 1) {
-    const text = reply[at + 1 + i] as string | null
-    view.states[i] = readState(text, stateful[i], view.states[i])
+    const line = row.lines.find(({ label }) => label === labels[i])
+    view.states[i] = fillCells(view.states[i], line?.cells ?? [], stateful[i])
   }
   return view
+}
+
+/** isOlder tells whether a line was written by one of these rules with other limits. */
+export function isOlder(label: string, { labels, owners }: RedisRules): boolean {
+  return !labels.includes(label) && owners.length > 0 && owners.includes(ownerOf(label))
+}
+
+/** isPlain tells whether the script for one check has decided on this row. */
+export function isPlain(text: string | null, { labels }: RedisRules): boolean {
+  if (text === null) return true
+  return text.endsWith(`:${labels[0]}`) && /^[\da-f ]+$/.test(text.slice(0, -labels[0].length - 1))
 }
 
 /** settleCalls answers all calls about a key, by doing with the view what the script did. */

@@ -1,9 +1,10 @@
-import type { Rule } from '../../core/rule.ts'
 import { soon } from '../../failure/soon.ts'
 import {
   type Batch,
   type Call,
-  oneArgs,
+  checkArgs,
+  isPlain,
+  onlyCheck,
   readView,
   scriptArgs,
   settleCalls,
@@ -11,8 +12,6 @@ import {
 } from './batch.ts'
 import type { RedisTime } from './redis-time.ts'
 import type { RedisRules } from './rule-set.ts'
-import { idOf as idIn } from './state-text.ts'
-import { copyOf, type View } from './view.ts'
 
 /** The most decisions of one trip. */
 const MOST = 128
@@ -39,27 +38,25 @@ export interface Lane {
 }
 
 export interface LaneParts {
-  /** Runs the script with `scriptArgs` of one slot, or the one for a single check with `oneArgs`. */
+  /** Runs the script with `scriptArgs` of one slot. */
   run(args: string[]): Promise<readonly unknown[]>
-  runOne(args: string[]): Promise<readonly unknown[]>
+  /** Runs the script for one check by the set's only rule, with `checkArgs`. */
+  runCheck(set: RedisRules, args: string[]): Promise<readonly unknown[]>
   readonly time: RedisTime
-  /** What the names of a key's states start with: the name of its block. */
-  startOf(key: string): string
-  idOf(rule: Rule): string
-  /** The set as the script takes it. */
-  jsonOf(set: RedisRules): string
+  /** The name of a key's row. */
+  nameOf(key: string): string
   /**
-   * Carries over the states of a key that were written for other figures, given their texts. Answers
-   * the calls, or gives false if they have to be made again.
+   * Carries over a row that was written for other limits. Answers the calls, or gives false if they
+   * have to be made again.
    */
-  carry(first: Call, view: View, texts: readonly (string | null)[], trip: Trip): Promise<boolean>
+  carry(first: Call, text: string, trip: Trip): Promise<boolean>
 }
 
 /**
  * createLane sends a call at once when none is under way, and gathers what comes while one is: up
  * to 128, which then go together.
  */
-export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: LaneParts): Lane {
+export function createLane({ run, runCheck, time, nameOf, carry }: LaneParts): Lane {
   let queue: Call[] = []
   let underWay = 0
   let lastSentMs = 0
@@ -121,7 +118,7 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
       const call = queue[taken]
       const last = lasts.get(call.key)
       if (last && last.set !== call.set) break
-      names += last ? 0 : 1 + call.set.stateful.length
+      names += last ? 0 : 1
       if (names > MOST_NAMES && firsts.length > 0) break
       if (call.dueMs < nowMs && !call.putOff?.()) {
         call.reject(new Error('Redis was too busy to be asked in time.'))
@@ -144,11 +141,7 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
     lastSentMs = sentMs
     underWay += 1
     try {
-      const deadlineUs = time.at(batch.untilMs)
-      const single = oneArgs(batch, deadlineUs, startOf, idOf)
-      const reply = await (single
-        ? runOne(single)
-        : run(scriptArgs(batch, deadlineUs, startOf, jsonOf)))
+      const reply = await ask(batch)
       shortestMs = Math.min(shortestMs, performance.now() - sentMs)
       const nowUs = Number(reply[reply.length - 1])
       time.note(nowUs, sentMs)
@@ -163,6 +156,17 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
     }
   }
 
+  /** A row that the script for one check leaves alone is one for the other script. */
+  async function ask(batch: Batch): Promise<readonly unknown[]> {
+    const deadlineUs = time.at(batch.untilMs)
+    const check = onlyCheck(batch)
+    if (check) {
+      const reply = await runCheck(check.set, checkArgs(check, deadlineUs, nameOf))
+      if (reply.length !== 2 || isPlain(reply[0] as string | null, check.set)) return reply
+    }
+    return run(scriptArgs(batch, deadlineUs, nameOf))
+  }
+
   /** Sends once those who were just answered have had the time to ask again. */
   function flushSoon(): void {
     if (isDue) return
@@ -174,36 +178,21 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
   }
 
   function settle({ firsts }: Batch, reply: readonly unknown[], trip: Trip): void {
-    let at = 0
-    for (const first of firsts) {
-      const { stateful } = first.set
-      const end = at + 1 + stateful.length
-      const view = readView(first, reply, at)
-      if (first.verb === 'reset' || isOurs(stateful, reply, at + 1)) {
-        settleCalls(first, view, trip)
-      } else {
-        void carryOver(first, copyOf(view), reply.slice(at + 1, end) as (string | null)[], trip)
-      }
-      at = end
+    for (const [i, first] of firsts.entries()) {
+      const text = reply[i] as string | null
+      const view = readView(first, text)
+      if (view) settleCalls(first, view, trip)
+      else void carryOver(first, text!, trip)
     }
-  }
-
-  /** Whether the states from `at` on were written for the figures that we have. */
-  function isOurs(rules: readonly Rule[], reply: readonly unknown[], at: number): boolean {
-    for (let i = 0; i < rules.length; i += 1) {
-      const text = reply[at + i] as string | null
-      if (text !== null && idIn(text) !== idOf(rules[i])) return false
-    }
-    return true
   }
 
   /** Calls whose states are carried over wait for each other, and go on in the order they came. */
-  async function carryOver(first: Call, view: View, texts: (string | null)[], trip: Trip) {
+  async function carryOver(first: Call, text: string, trip: Trip) {
     carrying += 1
     turns += 1
     const turn = turns
     try {
-      if (!(await carry(first, view, texts, trip))) carried.push({ turn, first })
+      if (!(await carry(first, text, trip))) carried.push({ turn, first })
     } catch (error) {
       for (const call of callsOf([first])) call.reject(error)
     } finally {
@@ -218,7 +207,7 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
     carried = []
   }
 
-  /** Calls that did nothing, because they came too late or met other figures, go first. */
+  /** Calls that did nothing, because they came too late or met other limits, go first. */
   function again(firsts: readonly Call[]): void {
     const calls = callsOf(firsts)
     if (calls.length === 0) return
@@ -230,12 +219,10 @@ export function createLane({ run, runOne, time, startOf, idOf, jsonOf, carry }: 
   return { add: (call) => void queue.push(call), go }
 }
 
-/** An answer has a value for each name, and the instant; or that alone. */
+/** An answer has a value for each key, and the instant; or that alone. */
 function isAnswer(reply: unknown, { firsts }: Batch): reply is readonly unknown[] {
   if (!Array.isArray(reply) || !(Number(reply[reply.length - 1]) > 0)) return false
-  let names = 0
-  for (const { set } of firsts) names += 1 + set.stateful.length
-  return reply.length === 1 || reply.length === names + 1
+  return reply.length === 1 || reply.length === firsts.length + 1
 }
 
 /** callsOf are all calls, of all keys. */

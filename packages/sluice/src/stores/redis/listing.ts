@@ -55,5 +55,5 @@ async function* namesOf(
 }
 
 function keyIn(name: string, prefix: string): string {
-  return unescapeName(name.slice(prefix.length + 2, name.indexOf('}:', prefix.length)))
+  return unescapeName(name.slice(prefix.length + 2, -1))
 }

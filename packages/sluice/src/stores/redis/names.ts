@@ -1,6 +1,6 @@
 /**
- * Names of keys in Redis: `prefix:{key}:rule` for a state, `prefix:{key}:` for a block. What is in
- * braces decides the slot in a Cluster, so all states of a key are in one.
+ * Names of rows in Redis: `prefix:{key}`, or `prefix:limiter:{key}`. Braces are escaped in all parts, so
+ * that no two rows meet.
  */
 
 /** escapeName makes any string safe between braces, and different strings different. */

@@ -1,7 +1,9 @@
 import type { Rule } from '../../core/rule.ts'
 import { createTimeLimit } from '../../failure/time-limit.ts'
+import { writeRow } from '../../rows/codec.ts'
 import type { AsyncTable } from '../store.ts'
-import { type Call, settleCalls, type Trip } from './batch.ts'
+import { type Call, readView, settleCalls, type Trip } from './batch.ts'
+import { carriedOver } from './carry.ts'
 import type { Connection } from './client.ts'
 import { DecideCall, decisionFrom } from './decide-call.ts'
 import { createDenyCache, type DenyCacheOptions } from './deny-cache.ts'
@@ -9,12 +11,9 @@ import { createLane, type Lane, type LaneParts } from './lane.ts'
 import { createLeases, type LeaseOptions } from './leases.ts'
 import { listKeys, removeKeys } from './listing.ts'
 import { escapeName } from './names.ts'
-import type { RedisFigures } from './redis-figures.ts'
 import { createRedisTime, type RedisTime } from './redis-time.ts'
-import { type RedisRules, redisRules, setJson } from './rule-set.ts'
-import { swapScript } from './script.ts'
-import { idOf as idIn, readState, writeState } from './state-text.ts'
-import type { View } from './view.ts'
+import { type RedisRules, redisRules } from './rule-set.ts'
+import { HELLO, SWAP } from './script.ts'
 
 /** RedisTable is the table of one limiter name; each limiter opens it with its own timeout. */
 export interface RedisTable {
@@ -25,18 +24,20 @@ export interface RedisTable {
 /** Slots in a row that are one part of a Cluster: 64 of 16,384. */
 const PART_BITS = 6
 
-/** The longest that a trip may take by which states are carried over. */
+/** How long others wait for the first trip, which one of them has made. */
+const PATIENCE_MS = 20
+
+/** The longest that a trip may take by which a row is carried over. */
 const CARRY_MS = 1_000
 
 export interface TableParts {
   readonly connection: Connection
   /** What the names of all keys begin with. */
   readonly prefix: string
-  readonly figures: RedisFigures
-  /** What the registry has told of Redis's clock: a first guess for every slot. */
+  /** What Redis has told of its clock at first: a first guess for every slot. */
   readonly time: RedisTime
   readonly run: LaneParts['run']
-  readonly runOne: LaneParts['runOne']
+  readonly runCheck: LaneParts['runCheck']
   /** Throws if a rule cannot be kept here. */
   check(rule: Rule): void
   readonly denyCache: Required<DenyCacheOptions> | undefined
@@ -46,21 +47,16 @@ export interface TableParts {
 export function createRedisTable({
   connection,
   prefix,
-  figures,
   time,
   run,
-  runOne,
+  runCheck,
   check,
   denyCache,
   lease,
 }: TableParts): RedisTable {
-  const seen = new Map<string, Rule>()
-  /** The first algorithm of each rule name. */
-  const algorithms = new Map<string, string>()
   const lanes = new Map<number, Lane>()
-  const jsons = new WeakMap<RedisRules, { version: number; json: string }>()
   const { limited } = createTimeLimit(CARRY_MS)
-  const blockOnly = redisRules([], () => '')
+  const blockOnly = redisRules([])
   const denied = denyCache && createDenyCache(denyCache)
   const leases =
     lease &&
@@ -70,79 +66,42 @@ export function createRedisTable({
 
   function use(rules: readonly Rule[]): RedisRules {
     for (const rule of rules) check(rule)
-    const set = redisRules(rules, endingOf)
-    set.stateful.forEach((rule, i) => {
-      seen.set(set.endings[i], rule)
-    })
-    return set
+    return redisRules(rules)
   }
 
-  /**
-   * What names of a rule's states end with. A rule of the same name and another algorithm has states
-   * of its own.
-   */
-  function endingOf({ name, algorithm }: Rule): string {
-    const first = algorithms.get(name) ?? algorithm.name
-    algorithms.set(name, first)
-    return first === algorithm.name ? escapeName(name) : `${escapeName(name)}:${algorithm.name}`
-  }
-
-  const startOf = (key: string) => `${prefix}:{${escapeName(key)}}:`
-  const idOf = (rule: Rule) => figures.idOf(rule)!
-
-  /** Made anew only when numbers may have changed. */
-  function jsonOf(set: RedisRules): string {
-    const made = jsons.get(set)
-    if (made?.version === figures.version()) return made.json
-    const json = setJson(set, set.stateful.map(idOf))
-    jsons.set(set, { version: figures.version(), json })
-    return json
-  }
+  const nameOf = (key: string) => `${prefix}:{${escapeName(key)}}`
 
   function laneOf(key: string): Lane {
     const slot = connection.slotOf(key)
     let lane = lanes.get(slot)
     if (!lane) {
-      lane = createLane({ run, runOne, time: createRedisTime(time), startOf, idOf, jsonOf, carry })
+      lane = createLane({ run, runCheck, time: createRedisTime(time), nameOf, carry })
       lanes.set(slot, lane)
     }
     return lane
   }
 
-  /** Carries states over to our figures; for a look at them, they need not be written. */
-  async function carry(first: Call, view: View, texts: readonly (string | null)[], trip: Trip) {
-    const { set, key } = first
-    const names: string[] = []
-    const words: string[] = []
-    for (const [i, rule] of set.stateful.entries()) {
-      const text = texts[i]
-      if (text === null || idIn(text) === idOf(rule)) continue
-      const from = await limited(figures.ruleOf(idIn(text), rule))
-      // What nobody can read, or was another algorithm's, is as good as nothing.
-      if (from) rule.algorithm.carry(view.states[i], 0, from, rule, trip.nowUs)
-      else view.states[i] = readState(null, rule, view.states[i])
-      const freshMs = Math.ceil(rule.algorithm.freshAtUs(view.states[i], 0, rule) / 1_000)
-      names.push(startOf(key) + set.endings[i])
-      words.push(text, writeState(idOf(rule), view.states[i], rule), String(Math.max(1, freshMs)))
-    }
+  /** Carries a row over to our limits; for a look at it, that need not be written. */
+  async function carry(first: Call, text: string, trip: Trip): Promise<boolean> {
+    const { row, expiresMs } = carriedOver(text, first.set, trip.nowUs)
+    const carried = writeRow(row)
     if (isOnlyLooking(first)) {
-      settleCalls(first, view, trip)
+      settleCalls(first, readView(first, carried || null)!, trip)
       return true
     }
-    const args = [swapScript, String(names.length), ...names, ...words]
-    await limited(connection.send(names[0], 'EVAL', args))
+    const name = nameOf(first.key)
+    const args = [SWAP, '1', name, text, carried, String(expiresMs)]
+    await limited(connection.send(name, 'EVAL', args))
     return false
   }
 
-  /** Makes calls together, once the numbers of their figures are known. */
+  /** Makes calls together, once Redis's time is known: without it they would have no deadline. */
   function makeCalls(calls: readonly Call[], timeoutMs: number): void {
-    // Without Redis's time a call would have no deadline.
-    if (time.at(0) !== 0 && calls.every(isKnown)) {
+    if (time.at(0) !== 0) {
       sendCalls(calls, timeoutMs)
       return
     }
-    const rules = calls.flatMap(({ set }) => set.stateful)
-    figures.learn(rules.filter((rule) => figures.idOf(rule) === undefined)).then(
+    hello().then(
       () => sendCalls(calls, timeoutMs),
       (error) => {
         for (const call of calls) call.reject(error)
@@ -150,10 +109,19 @@ export function createRedisTable({
     )
   }
 
-  /** Whether the figures of a call's rules have numbers. */
-  function isKnown({ set }: Call): boolean {
-    for (const rule of set.stateful) if (figures.idOf(rule) === undefined) return false
-    return true
+  let greeting: { readonly sinceMs: number; readonly done: Promise<void> } | undefined
+
+  /** Asks for the time. Many ask at once at first; a trip that takes too long is not waited for. */
+  function hello(): Promise<void> {
+    const sentMs = performance.now()
+    if (!greeting || sentMs - greeting.sinceMs > PATIENCE_MS) {
+      const name = nameOf('')
+      const done = connection
+        .send(name, 'EVAL', [HELLO, '1', name])
+        .then((nowUs) => time.note(Number(nowUs), sentMs))
+      greeting = { sinceMs: sentMs, done }
+    }
+    return greeting.done
   }
 
   function sendCalls(calls: readonly Call[], timeoutMs: number): void {
@@ -223,7 +191,7 @@ export function createRedisTable({
       },
       async reset(key) {
         leases?.drop(key)
-        await settle(timeoutMs, 'reset', redisRules([...seen.values()], endingOf), key, 0)
+        await settle(timeoutMs, 'reset', blockOnly, key, 0)
         denied?.drop(key)
       },
       async clear() {

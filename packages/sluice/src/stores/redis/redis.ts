@@ -12,10 +12,9 @@ import { connectionOf, type RedisClient, type Send } from './client.ts'
 import type { DenyCacheOptions } from './deny-cache.ts'
 import type { LeaseOptions } from './leases.ts'
 import { escapeName } from './names.ts'
-import { createRedisFigures } from './redis-figures.ts'
 import { createRedisTable, type RedisTable } from './redis-table.ts'
 import { createRedisTime } from './redis-time.ts'
-import { CLOCK_LINE, decideScript, oneScript } from './script.ts'
+import { CLOCK_LINE, checkScript, decideScript } from './script.ts'
 
 export type { DenyCacheOptions, LeaseOptions, RedisClient }
 
@@ -58,19 +57,25 @@ export function openRedis(
 
   function makeTable(name: string): RedisTable {
     const own = name === 'default' ? prefix : `${prefix}:${escapeName(name)}`
-    const time = createRedisTime()
-    const figures = createRedisFigures(connection.send, `${own}:figures`, time)
     const { twins, add } = createTwins()
-    const forgotten = () => figures.renew()
-    const one = oneScript(clockLine)
+    const { send } = connection
+    const checks = new Map<string, Run>()
     let text = ''
     return createRedisTable({
       connection,
       prefix: own,
-      figures,
-      time,
-      run: runnerOf(connection.send, () => (text ||= decideScript(twins, clockLine)), forgotten),
-      runOne: runnerOf(connection.send, () => one, forgotten),
+      time: createRedisTime(),
+      run: runnerOf(send, () => (text ||= decideScript(twins, clockLine))),
+      runCheck({ only }, args) {
+        const { name, lua } = only!.algorithm
+        let run = checks.get(name)
+        if (!run) {
+          const script = checkScript(lua, clockLine)
+          run = runnerOf(send, () => script)
+          checks.set(name, run)
+        }
+        return run(args)
+      },
       check(rule) {
         if (lease && rule.algorithm.cells(rule) > 0 && rule.algorithm.lease === 'never') {
           throw unleasable(rule)
@@ -143,11 +148,13 @@ function createTwins() {
   }
 }
 
+type Run = (args: string[]) => Promise<readonly unknown[]>
+
 /** Runs a script by its hash, and in full where the server does not know it yet. */
-function runnerOf(send: Send, textNow: () => string, forgotten: () => Promise<void>) {
+function runnerOf(send: Send, textNow: () => string): Run {
   let text = ''
   let sha = ''
-  return async (args: string[]): Promise<readonly unknown[]> => {
+  return async (args) => {
     const wanted = textNow()
     if (text !== wanted) {
       text = wanted
@@ -159,8 +166,6 @@ function runnerOf(send: Send, textNow: () => string, forgotten: () => Promise<vo
       return (await send(firstKey, 'EVALSHA', args)) as unknown[]
     } catch (error) {
       if (!(error instanceof Error && error.message.includes('NOSCRIPT'))) throw error
-      // The server is new, or was emptied. That it knows our figures is not urgent.
-      forgotten().catch(() => {})
       args[0] = wanted
       return (await send(firstKey, 'EVAL', args)) as unknown[]
     }

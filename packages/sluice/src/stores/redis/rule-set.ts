@@ -1,5 +1,6 @@
 import { newFigures } from '../../core/decision.ts'
 import type { Rule } from '../../core/rule.ts'
+import { labelOf, ownerOf } from '../../rows/codec.ts'
 import type { RuleSet } from '../store.ts'
 import type { View } from './view.ts'
 
@@ -8,22 +9,27 @@ export interface RedisRules extends RuleSet {
   readonly stateful: readonly Rule[]
   /** The place of each stateful rule among all. */
   readonly places: readonly number[]
-  /** What the names of the states end with. */
-  readonly endings: readonly string[]
-  /** The one stateful rule, where there is one and its state is an instant of freshness. */
-  readonly instant: Rule | undefined
+  /** What the lines of the stateful rules end with, and whose cells they have. */
+  readonly labels: readonly string[]
+  readonly owners: readonly string[]
+  /** The one stateful rule, where there is just one and its state is no list. */
+  readonly only: Rule | undefined
+  /** The set as the script for any calls takes it, and the rule as that for a single check does. */
+  readonly json: string
+  readonly words: readonly string[]
   /** Where the states of a key are read into; the next key's go there, too. */
   readonly view: View
 }
 
-/** redisRules makes rules ready; `endingOf` is what the names of a rule's states end with. */
-export function redisRules(rules: readonly Rule[], endingOf: (rule: Rule) => string): RedisRules {
+/** redisRules makes rules ready. */
+export function redisRules(rules: readonly Rule[]): RedisRules {
   const places = rules.flatMap((rule, i) => (rule.algorithm.cells(rule) > 0 ? [i] : []))
   const stateful = places.map((i) => rules[i])
   const figures = newFigures(rules.length)
   figures.remaining.fill(Number.POSITIVE_INFINITY)
-  const [only, ...others] = stateful
-  const isInstantOnly = only && others.length === 0 && only.gapParts === 1
+  const labels = stateful.map(labelOf)
+  const owners = labels.map(ownerOf)
+  const only = stateful.length === 1 && !stateful[0].algorithm.grows ? stateful[0] : undefined
   return {
     rules: [...rules],
     capacity: Math.min(...rules.map((rule) => rule.capacity)),
@@ -31,28 +37,41 @@ export function redisRules(rules: readonly Rule[], endingOf: (rule: Rule) => str
     figures,
     stateful,
     places,
-    endings: stateful.map(endingOf),
-    instant: isInstantOnly && only.algorithm.instant ? only : undefined,
+    labels,
+    owners,
+    only,
+    json: JSON.stringify(stateful.map((rule, i) => told(rule, labels[i], owners[i]))),
+    words: only ? wordsOf(only) : [],
     view: { states: stateful.map(() => new Float64Array(3)), blockUs: 0 },
   }
 }
 
-/** setJson is a set as the script takes it, with the numbers of its rules' figures. */
-export function setJson({ stateful }: RedisRules, ids: readonly string[]): string {
-  return JSON.stringify(
-    stateful.map((rule, i) => ({
-      ...rule.params,
-      algorithm: rule.algorithm.name,
-      id: ids[i],
-      cells: rule.algorithm.grows ? 0 : rule.algorithm.cells(rule),
-      limit: rule.limit,
-      per: rule.perUs,
-      capacity: rule.capacity,
-      gap: rule.gapUs,
-      rest: rule.gapRest,
-      parts: rule.gapParts,
-      full: rule.fullUs,
-      full_rest: rule.fullRest,
-    })),
-  )
+/** A rule as Lua gets it. */
+function told(rule: Rule, label: string, owner: string): object {
+  return {
+    ...rule.params,
+    algorithm: rule.algorithm.name,
+    label,
+    owner,
+    cells: rule.algorithm.grows ? 0 : rule.algorithm.cells(rule),
+    limit: rule.limit,
+    per: rule.perUs,
+    capacity: rule.capacity,
+    gap: rule.gapUs,
+    rest: rule.gapRest,
+    parts: rule.gapParts,
+    full: rule.fullUs,
+    full_rest: rule.fullRest,
+  }
+}
+
+/** The same as words: its figures, then each parameter's name, and its value as a JSON text. */
+function wordsOf(rule: Rule): string[] {
+  const { limit, perUs, capacity, gapUs, gapRest, gapParts, fullUs, fullRest } = rule
+  const figures = [limit, perUs, capacity, gapUs, gapRest, gapParts, fullUs, fullRest]
+  const params = Object.entries(rule.params).flatMap(([name, value]) => [
+    name,
+    typeof value === 'number' ? `n${value}` : `w${value}`,
+  ])
+  return [...figures.map(String), ...params]
 }

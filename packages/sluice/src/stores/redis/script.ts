@@ -4,23 +4,35 @@ import { twinsText } from './twins.ts'
 export const CLOCK_LINE = "local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]"
 
 /**
- * decideScript makes any number of calls about different keys, all at one instant of Redis's own
- * clock, and answers with what it found: the value of each key, and the instant. What became of
- * each call follows from that, and the caller works it out with the algorithms' own arithmetic.
- * Where the deadline has passed nothing is done, and the instant is the whole answer.
+ * HELLO asks for the time before the first call, since without it a call would have no deadline. A
+ * Redis that cannot write whole numbers of 53 bits is refused.
+ */
+export const HELLO = `
+if string.format('%x', 2 ^ 53) ~= '20000000000000' then
+  return redis.error_reply('ERR Sluice needs a 64-bit Redis')
+end
+local time = redis.call('TIME')
+return time[1] * 1000000 + time[2]
+`
+
+/**
+ * DECIDE makes any number of calls about different keys, all at one instant of Redis's own clock, and
+ * answers with what it found: the row of each key, and the instant. What became of each call follows
+ * from that, and the caller works it out with the algorithms' own arithmetic. Where the deadline has
+ * passed nothing is done, and the instant is the whole answer.
  *
  * ARGV: the deadline, or 0; the sets of rules that are used, as JSON. Then for each key its calls: a
  * number is a check of that cost by the first set; else `set@` and for each call a letter, an amount,
- * `x` and a second number. KEYS: for each key the name of its block, and of each of its rules' states.
+ * `x` and a second number. KEYS: the names of the rows, whose format is in `rows/codec.ts`.
  *
- * A state is the number of its figures, and its cells in decimal. A single cell is followed by the
- * number instead, in three digits, so that Redis keeps it as an integer. If one state of a key has
- * other figures than these, its calls do nothing: the caller sees that from the answer, too.
+ * If a row was written for other limits of these rules, or cannot be read, its calls do nothing: the
+ * caller sees that from the answer, too. Lines of other rules are copied until they are fresh.
  */
-const decide = `
+export const DECIDE = `
 local deadline = tonumber(ARGV[1])
 if deadline > 0 and now > deadline then return { now } end
-local call, find, sub, format, ceil = redis.call, string.find, string.sub, string.format, math.ceil
+local call, find, sub, format, match, ceil =
+  redis.call, string.find, string.sub, string.format, string.match, math.ceil
 
 local sets = cjson.decode(ARGV[2])
 for i = 1, #sets do
@@ -28,43 +40,110 @@ for i = 1, #sets do
 end
 
 local function whole(text)
-  local number = tonumber(text)
-  return number and number >= 0 and number <= 9007199254740991 and number or 0
+  local number = tonumber(text, 16)
+  return number and number <= 9007199254740991 and number
 end
 
-local function read(value, rule)
-  if not value then
-    if rule.cells <= 3 then return rule.cells > 0 and { 0, 0, 0 } or {} end
-  elseif not find(value, ' ', 1, true) then
-    if sub(value, -3) ~= rule.id then return nil end
-    if rule.cells <= 3 then return { whole(sub(value, 1, -4)), 0, 0 } end
-    value = sub(value, -3) .. ' ' .. sub(value, 1, -4)
-  elseif string.match(value, '^%d+') ~= rule.id then
-    return nil
-  end
+-- The cells of a line; nil if they are no numbers.
+local function read(text, rule)
   local cells = {}
-  for cell in string.gmatch(value or '', ' (%d+)') do cells[#cells + 1] = whole(cell) end
+  for cell in string.gmatch(text, '%x+') do
+    cells[#cells + 1] = whole(cell)
+    if not cells[#cells] then return nil end
+  end
   if rule.twin.grows and #cells % 2 == 1 then return {} end
   for i = #cells + 1, rule.cells do cells[i] = 0 end
   return cells
 end
 
-local function save(key, value, cells, rule)
-  local fresh = rule.twin.fresh(cells, rule)
-  if fresh <= now then
-    if value then call('DEL', key) end
-    return
+-- Whose cells a line has, as ownerOf tells it.
+local function owner(label)
+  local text, name = match(label, '^([^\\t]*)\\t?(.*)$')
+  local _, spaces = string.gsub(text, ' ', ' ')
+  return (spaces % 2 == 1 and match(text, '[^ ]*$') or 'T') .. '\\t' .. name
+end
+
+-- A row: its block, the states of a set, and the lines of other rules. nil: not to be touched.
+local function open(value, set)
+  local row = { block = 0, states = {}, others = {} }
+  if not value then
+    for i = 1, #set do row.states[i] = read('', set[i]) end
+    return row
   end
-  local count, text = #cells, nil
+  for line in string.gmatch(value .. '\\n', '([^\\n]*)\\n') do
+    local block = match(line, '^!(%x+)$')
+    local cells, fresh, label = match(line, '^([%x ]+)@?(%x*):(.+)$')
+    if block then
+      row.block = whole(block)
+      if not row.block then return nil end
+    elseif not cells then
+      return nil
+    else
+      local known = false
+      for i = 1, #set do
+        if label == set[i].label then
+          known = true
+          row.states[i] = read(cells, set[i])
+          if not row.states[i] then return nil end
+        end
+      end
+      if not known then
+        local whose = owner(label)
+        for i = 1, #set do if whose == set[i].owner then return nil end end
+        row.others[#row.others + 1] = { cells = cells, fresh = fresh, label = label }
+      end
+    end
+  end
+  for i = 1, #set do row.states[i] = row.states[i] or read('', set[i]) end
+  return row
+end
+
+-- When a line of another rule is fresh that stood alone: when the row expires.
+local function expiry(key)
+  local at = redis.pcall('PEXPIRETIME', key)
+  if type(at) == 'number' and at > 0 then return at end
+  -- Before Redis 7 only how long is left is known; without an expiry it is 400 days.
+  local left = call('PTTL', key)
+  if left < 0 then left = 34560000000 end
+  local time = call('TIME')
+  return time[1] * 1000 + ceil(time[2] / 1000) + left
+end
+
+local function text_of(cells)
+  local count, parts = #cells, {}
   while count > 1 and cells[count] == 0 do count = count - 1 end
-  if count == 1 and #rule.id == 3 then
-    text = format('%d%s', cells[1], rule.id)
-  else
-    local parts = { rule.id }
-    for i = 1, count do parts[i + 1] = format('%d', cells[i]) end
-    text = table.concat(parts, ' ')
+  for i = 1, count do parts[i] = format('%x', cells[i]) end
+  return table.concat(parts, ' ')
+end
+
+local function save(key, value, row, set)
+  local lines, latest = {}, 0
+  local function add(cells, fresh, label)
+    if fresh * 1000 <= now then return end
+    lines[#lines + 1] = { cells, fresh, label }
+    latest = math.max(latest, fresh)
   end
-  call('SET', key, text, 'PXAT', format('%d', ceil(fresh / 1000)))
+  for i = 1, #set do
+    local fresh = set[i].twin.fresh(row.states[i], set[i])
+    if fresh > now then add(text_of(row.states[i]), ceil(fresh / 1000), set[i].label) end
+  end
+  for _, line in ipairs(row.others) do
+    add(line.cells, line.fresh ~= '' and whole(line.fresh) or expiry(key), line.label)
+  end
+  local parts, alone = {}, #lines == 1
+  if row.block > now then
+    alone, latest = false, math.max(latest, ceil(row.block / 1000))
+    parts[1] = '!' .. format('%x', row.block)
+  end
+  for _, line in ipairs(lines) do
+    local fresh = alone and '' or '@' .. format('%x', line[2])
+    parts[#parts + 1] = line[1] .. fresh .. ':' .. line[3]
+  end
+  if #parts > 0 then
+    call('SET', key, table.concat(parts, '\\n'), 'PXAT', format('%d', latest))
+  elseif value then
+    call('DEL', key)
+  end
 end
 
 local function passes(set, states, cost)
@@ -87,30 +166,21 @@ local function refund(set, states, cost)
   end
 end
 
--- Makes the calls about one key, whose block is KEYS[k], and says whether its states have changed.
-local function make(word, set, states, block, k)
+-- Makes the calls about one key, and gives its row if it has changed.
+local function make(word, set, row)
   local changed = false
+  local states = row.states
   for verb, amount, second in string.gmatch(word, '(%a)(%d+)x(%d+)') do
     local units, more = tonumber(amount), tonumber(second)
-    if verb == 'b' then
-      block = now + units
-      call('SET', KEYS[k], format('%d', block), 'PXAT', format('%d', ceil(block / 1000)))
-    elseif verb == 'u' then
-      block = 0
-      call('DEL', KEYS[k])
-    elseif verb == 'x' then
-      call('DEL', unpack(KEYS, k, k + #set))
-    elseif not states or verb == 'p' then
-      -- Nothing to write.
-    elseif verb == 'c' then
+    if verb == 'c' then
       for _ = 1, more do
-        if block > now or not passes(set, states, units) then break end
+        if row.block > now or not passes(set, states, units) then break end
         spend(set, states, units)
         changed = true
       end
     elseif verb == 'l' then
       while more > 0 and not passes(set, states, units + 2 * more) do more = math.floor(more / 2) end
-      if block <= now and passes(set, states, units) then
+      if row.block <= now and passes(set, states, units) then
         spend(set, states, units + more)
         changed = true
       end
@@ -120,42 +190,42 @@ local function make(word, set, states, block, k)
     elseif verb == 'r' then
       if more == 0 or now < more then refund(set, states, units) end
       changed = true
+    elseif verb == 'x' then
+      row = open(false, set)
+      states = row.states
+      changed = true
+    elseif verb == 'b' then
+      row.block = now + units
+      changed = true
+    elseif verb == 'u' then
+      row.block = 0
+      changed = true
     end
   end
-  return changed
+  return changed and row
 end
 
 local values = call('MGET', unpack(KEYS))
-local k = 1
-for a = 3, #ARGV do
-  local word = ARGV[a]
+for k = 1, #KEYS do
+  local word = ARGV[2 + k]
   local cost = tonumber(word)
   local set = sets[1]
   if not cost then
-    local which, calls = string.match(word, '^(%d+)@(.*)$')
+    local which, calls = match(word, '^(%d+)@(.*)$')
     set, word = sets[tonumber(which)], calls
   end
-  local count, states = #set, {}
-  for i = 1, count do
-    local cells = read(values[k + i], set[i])
-    if not cells then
-      states = nil
-      break
+  local row = open(values[k], set)
+  -- Without rules nothing is lost: a block, its end or a reset replaces what cannot be read.
+  if not row and #set == 0 then row = open(false, set) end
+  if row and cost then
+    if cost > 0 and row.block <= now and passes(set, row.states, cost) then
+      spend(set, row.states, cost)
+      save(KEYS[k], values[k], row, set)
     end
-    states[i] = cells
+  elseif row then
+    row = make(word, set, row)
+    if row then save(KEYS[k], values[k], row, set) end
   end
-  local block = values[k] and whole(values[k]) or 0
-  local changed = false
-  if not cost then
-    changed = make(word, set, states, block, k)
-  elseif states and block <= now and passes(set, states, cost) then
-    spend(set, states, cost)
-    changed = cost > 0
-  end
-  if changed then
-    for i = 1, count do save(KEYS[k + i], values[k + i], states[i], set[i]) end
-  end
-  k = k + 1 + count
 end
 values[#KEYS + 1] = now
 return values
@@ -163,54 +233,62 @@ return values
 
 /** decideScript is the script with the twins of these algorithms. */
 export function decideScript(twins: ReadonlyMap<string, string>, clockLine = CLOCK_LINE): string {
-  return `${clockLine}\n${twinsText(twins)}${decide}`
+  return `${clockLine}\n${twinsText(twins)}${DECIDE}`
 }
 
 /**
- * A script for what most trips are: one check by one rule whose state is a single instant of
- * freshness. It does what the other one would do, in half the time.
- *
- * ARGV: the deadline, or 0; the number of the rule's figures; how far the cost moves the instant, and
- * how far ahead it may lie at most, in microseconds. KEYS and the answer are as above.
+ * CHECK is for what most trips are: one check by one rule, on a row that no other rule has written
+ * and that has no block; other rows are left to DECIDE. ARGV: the deadline, or 0; a colon and the
+ * label of the rule; the cost; the rule's figures and parameters. The answer is as that of DECIDE.
  */
-const one = `
+export const CHECK = `
 local deadline = tonumber(ARGV[1])
 if deadline > 0 and now > deadline then return { now } end
-local values = redis.call('MGET', KEYS[1], KEYS[2])
-local block, value, id, fresh = values[1], values[2], ARGV[2], now
-values[3] = now
+local value, label, cost = redis.call('MGET', KEYS[1])[1], ARGV[2], tonumber(ARGV[3])
+local s = { 0, 0, 0 }
 if value then
-  local number, cell = string.sub(value, -3), string.sub(value, 1, -4)
-  if string.find(value, ' ', 1, true) then number, cell = string.match(value, '^(%d+) (%d+)') end
-  if number ~= id then return values end
-  cell = tonumber(cell)
-  if cell and cell > now and cell <= 9007199254740991 then fresh = cell end
+  if string.sub(value, -#label) ~= label then return { value, now } end
+  local text, count = string.sub(value, 1, -#label - 1), 0
+  if not string.find(text, '^[%x ]+$') then return { value, now } end
+  for cell in string.gmatch(text, '%x+') do
+    count = count + 1
+    s[count] = tonumber(cell, 16)
+    if s[count] > 9007199254740991 then return { value, now } end
+  end
 end
-fresh = fresh + ARGV[3]
-block = block and tonumber(block)
-local is_blocked = block and block > now and block <= 9007199254740991
-if fresh - now <= tonumber(ARGV[4]) and not is_blocked then
-  redis.call('SET', KEYS[2], string.format('%d%s', fresh, id), 'PXAT',
-    string.format('%d', math.ceil(fresh / 1000)))
+local r = {
+  limit = tonumber(ARGV[4]), per = tonumber(ARGV[5]), capacity = tonumber(ARGV[6]),
+  gap = tonumber(ARGV[7]), rest = tonumber(ARGV[8]), parts = tonumber(ARGV[9]),
+  full = tonumber(ARGV[10]), full_rest = tonumber(ARGV[11]),
+}
+for i = 12, #ARGV, 2 do
+  local given = string.sub(ARGV[i + 1], 2)
+  r[ARGV[i]] = string.byte(ARGV[i + 1]) == 110 and tonumber(given) or given
 end
-return values
+if t.wait(s, r, cost, now) <= 0 then
+  t.spend(s, r, cost, now)
+  local count, text = #s, string.format('%x', s[1])
+  while count > 1 and s[count] == 0 do count = count - 1 end
+  for i = 2, count do text = text .. string.format(' %x', s[i]) end
+  local fresh = t.fresh(s, r)
+  if fresh > now then
+    redis.call('SET', KEYS[1], text .. label, 'PXAT', string.format('%d', math.ceil(fresh / 1000)))
+  elseif value then
+    redis.call('DEL', KEYS[1])
+  end
+end
+return { value, now }
 `
 
-/** oneScript is the script for one check by one rule. */
-export function oneScript(clockLine = CLOCK_LINE): string {
-  return `${clockLine}${one}`
+/** checkScript is the script for one check by a rule whose algorithm has this twin. */
+export function checkScript(twin: string, clockLine = CLOCK_LINE): string {
+  return `${clockLine}\n${twinsText(new Map([['t', twin]]))}local t = twins.t\n${CHECK}`
 }
 
-/**
- * swapScript replaces states by those that were carried over to other figures, as long as nobody
- * was faster. ARGV: for each key the value that was read, the new one, and when that is fresh, in
- * milliseconds.
- */
-export const swapScript = `
-for i, key in ipairs(KEYS) do
-  if redis.call('GET', key) == ARGV[3 * i - 2] then
-    redis.call('SET', key, ARGV[3 * i - 1], 'PXAT', ARGV[3 * i])
-  end
+/** SWAP replaces a row if it has not changed. ARGV: what it was, what it is, when that expires. */
+export const SWAP = `
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  redis.call('SET', KEYS[1], ARGV[2], 'PXAT', ARGV[3])
 end
 return 0
 `

@@ -1,0 +1,149 @@
+import {
+  type AsyncLimiter,
+  createLimiter,
+  createPolicy,
+  fixedWindow,
+  type Policy,
+  type Rule,
+  tokenBucket,
+} from 'sluice'
+import { redisStore } from 'sluice/redis'
+import { seededRandom } from 'sluice/testing'
+import { describe, expect, it } from 'vitest'
+import { useRedis } from './redis/fixture.ts'
+import { timedStore } from './redis/timed.ts'
+
+const redis = useRedis()
+
+/** A node of its own: it has met no rules but these. */
+function node(rules: Rule | readonly Rule[] | Policy, name: string): AsyncLimiter {
+  return createLimiter(rules, { store: redisStore(redis.client), name, timeoutMs: 5_000 })
+}
+
+const remaining = (each: { readonly remaining: number }) => each.remaining
+
+describe('a row on Redis', () => {
+  it('is one string per key, however many rules wrote it, with its block', async () => {
+    const rules = [
+      tokenBucket({ limit: 10, per: '1h', name: 'requests' }),
+      fixedWindow({ limit: 5, per: '1d' }),
+    ]
+    const limiter = node(rules, 'one')
+    await limiter.check('alice', 2)
+    await limiter.block('alice', '1m')
+    expect(await redis.client.keys('slu:one:*')).toEqual(['slu:one:{alice}'])
+    const lines = (await redis.client.get('slu:one:{alice}'))!.split('\n')
+    expect(lines).toEqual([
+      expect.stringMatching(/^![\da-f]{13}$/),
+      expect.stringMatching(/^[\da-f]{13}@[\da-f]{11}:10\/1h\trequests$/),
+      expect.stringMatching(/^[\da-f]{13} 2@[\da-f]{11}:5\/1d F$/),
+    ])
+    await limiter.reset('alice')
+    expect(await redis.client.keys('slu:one:*')).toEqual([])
+  })
+
+  it('of a key without a block, by one rule, has at most 20 bytes for a token bucket', async () => {
+    await node(tokenBucket({ limit: 100, per: '1m' }), 'short').check('alice')
+    expect((await redis.client.get('slu:short:{alice}'))?.length).toBeLessThanOrEqual(20)
+  })
+
+  it('counts as used up when it cannot be read, and is repaired', async () => {
+    const limiter = node(tokenBucket({ limit: 10, per: '1h' }), 'poisoned')
+    const name = 'slu:poisoned:{alice}'
+    const poison = ['inf:10/1h', `${'9'.repeat(25)}:10/1h`, '-5:10/1h', 'v2 5:10/1h', '', 'x', '5']
+    for (const bad of [...poison, '5:10/1h extra 5', '5:1/1h more words here']) {
+      for (const costs of [[1], [1, 1]]) {
+        await redis.client.set(name, bad)
+        const answers = await limiter.checkMany(costs.map((cost) => ({ key: 'alice', cost })))
+        const seen = answers.map(({ allowed, source }) => [allowed, source])
+        const isRead = bad.startsWith('5:1/1h')
+        expect([bad, ...seen]).toEqual([bad, ...costs.map(() => [isRead, 'store'])])
+        expect((await limiter.peek('alice', 0)).remaining).toBe(isRead ? 10 - costs.length : 0)
+        await redis.client.del(name)
+      }
+    }
+    await redis.client.hset(name, 'a', '1')
+    expect((await limiter.check('alice')).remaining).toBe(9)
+  })
+})
+
+describe('nodes that know different rules', () => {
+  const rate = (limit: number) => tokenBucket({ limit, per: '1h', name: 'rate' })
+  const quota = fixedWindow({ limit: 50, per: '1d', name: 'quota' })
+
+  it('keep apart, and copy, what rules wrote that they do not know', async () => {
+    const [old, young] = [node([rate(10)], 'known'), node([rate(10), quota], 'known')]
+    await young.check('alice', 4)
+    expect((await old.check('alice', 3)).remaining).toBe(3)
+    await old.charge('alice', 1)
+    await old.refund('alice', 2)
+    const { rules } = await young.peek('alice')
+    expect(rules.map(remaining)).toEqual([4, 46])
+    await node([quota], 'known').check('alice', 6)
+    expect((await young.peek('alice')).rules.map(remaining)).toEqual([4, 40])
+  })
+
+  it('stay exact while a limit is rolled out, whichever of them asks', async () => {
+    const nodes = [node([rate(100)], 'rolled'), node([rate(200)], 'rolled')]
+    let used = 0
+    for (let i = 0; i < 20; i += 1) {
+      const { allowed } = await nodes[i % 2].check('alice', 5)
+      if (allowed) used += 5
+    }
+    expect(used).toBe(100)
+    expect((await nodes[0].peek('alice')).remaining).toBe(0)
+    expect((await nodes[1].peek('alice')).remaining).toBe(100)
+  })
+
+  it('drop a line of another rule once it is fresh', async () => {
+    const { store, clock, prefix } = timedStore(redis.client)
+    const on = (rules: Rule[]) => createLimiter(rules, { store, name: 'a', timeoutMs: 5_000 })
+    const brief = tokenBucket({ limit: 10, per: '1s', name: 'brief' })
+    const limiter = on([brief, rate(10)])
+    await limiter.check('alice')
+    const other = createLimiter([rate(10)], {
+      store: timedStore(redis.client, undefined, { prefix }, clock).store,
+      name: 'a',
+      timeoutMs: 5_000,
+    })
+    await other.check('alice')
+    const row = () => redis.client.get(`${prefix}:a:{alice}`)
+    expect(await row()).toMatch(/brief/)
+    clock.advance(100)
+    await other.check('alice')
+    expect(await row()).not.toMatch(/brief/)
+  })
+
+  it('agree on a row, in whatever order they met their rules', async () => {
+    const byOrder = (names: readonly string[]) => {
+      const tiers: Record<string, Rule> = {
+        free: tokenBucket({ limit: 10, per: '1h', name: 'rate' }),
+        pro: fixedWindow({ limit: 10, per: '1h', name: 'rate' }),
+      }
+      const chosen = names.map((name) => [name, tiers[name]])
+      return node(createPolicy({ tiers: Object.fromEntries(chosen) }), 'ordered')
+    }
+    const nodes = [byOrder(['free', 'pro']), byOrder(['pro', 'free'])]
+    const random = seededRandom(5)
+    const admitted = { free: 0, pro: 0 }
+    for (let i = 0; i < 200; i += 1) {
+      const tier = random.pick(['free', 'pro'] as const)
+      const { allowed } = await random.pick(nodes).check('alice', 1, { tier })
+      if (allowed) admitted[tier] += 1
+    }
+    expect(admitted).toEqual({ free: 10, pro: 10 })
+  })
+
+  it('agree on a row after FLUSHALL, whoever writes first', async () => {
+    const tiers = { a: rate(10), b: tokenBucket({ limit: 1_000, per: '1h', name: 'rate' }) }
+    const nodes = [0, 1].map(() => node(createPolicy({ tiers }), 'flushed'))
+    await nodes[0].check('alice', 1, { tier: 'a' })
+    await nodes[1].check('alice', 1, { tier: 'b' })
+    await redis.client.flushall()
+    await nodes[1].check('alice', 10, { tier: 'a' })
+    for (const limiter of nodes) {
+      expect((await limiter.check('alice', 1, { tier: 'a' })).allowed).toBe(false)
+      expect((await limiter.peek('alice', 1, { tier: 'b' })).remaining).toBe(990)
+    }
+  })
+})
