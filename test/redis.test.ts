@@ -275,6 +275,26 @@ describe('redisStore', () => {
     })
     expect(() => createLimiter(own, { store: redisStore(redis.client) })).toThrow(/no Lua twin/)
   })
+
+  it('tells a twin the word of its rule, where `per` is one', async () => {
+    const lua = `
+local t = (function() ${fixedWindow.algorithm.lua} end)()
+local wait = t.wait
+function t.wait(s, r, cost, now)
+  if r.period == 'minute' and r.per == 60000000 then return wait(s, r, cost, now) end
+  error('no period')
+end
+return t`
+    const periods = { minute: 60_000_000 }
+    const own = defineAlgorithm({ ...fixedWindow.algorithm, name: 'by-the-minute', periods, lua })
+    const one = defineRule(own, { limit: 1, per: 'minute' })
+    const limiter = createLimiter(one, { store: redisStore(redis.client), name: 'word' })
+    const decisions = [await limiter.check('alice'), await limiter.check('alice')]
+    expect(decisions.map(({ allowed, source }) => [allowed, source])).toEqual([
+      [true, 'store'],
+      [false, 'store'],
+    ])
+  })
 })
 
 const remaining = (decision: Decision) => decision.remaining

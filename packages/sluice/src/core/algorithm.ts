@@ -68,8 +68,8 @@ export interface Algorithm {
    * `t` of functions that do as those here: `t.wait(s, r, cost, now)` as `waitUs`, `t.spend(…)` and
    * `t.refund(…)` alike, and `t.fresh(s, r)` as `freshAtUs`. The cells are `s[1]`, `s[2]`, …; of the
    * rule there are `r.limit`, `r.per`, `r.capacity`, `r.gap`, `r.rest`, `r.parts`, `r.full` and
-   * `r.full_rest`, and its own parameters by their names; times are microseconds. `t.grows` is set
-   * where the state is a list, empty at first.
+   * `r.full_rest`, its own parameters by their names, and `r.period`, the word where `per` is one;
+   * times are microseconds. `t.grows` is set where the state is a list, empty at first.
    */
   readonly lua: string
   /** How many cells a state of this rule takes. 0: the rule keeps no state. */

@@ -46,10 +46,16 @@ export function redisRules(rules: readonly Rule[]): RedisRules {
   }
 }
 
+/** Its own parameters as a twin knows them: `per` is microseconds there, so the word is `period`. */
+function paramsOf({ params }: Rule): object {
+  const { per: period, ...own } = params
+  return period === undefined ? own : { period, ...own }
+}
+
 /** A rule as Lua gets it. */
 function told(rule: Rule, label: string, owner: string): object {
   return {
-    ...rule.params,
+    ...paramsOf(rule),
     algorithm: rule.algorithm.name,
     label,
     owner,
@@ -69,7 +75,7 @@ function told(rule: Rule, label: string, owner: string): object {
 function wordsOf(rule: Rule): string[] {
   const { limit, perUs, capacity, gapUs, gapRest, gapParts, fullUs, fullRest } = rule
   const figures = [limit, perUs, capacity, gapUs, gapRest, gapParts, fullUs, fullRest]
-  const params = Object.entries(rule.params).flatMap(([name, value]) => [
+  const params = Object.entries(paramsOf(rule)).flatMap(([name, value]) => [
     name,
     typeof value === 'number' ? `n${value}` : `w${value}`,
   ])
