@@ -6,7 +6,7 @@ export { slidingWindowCounter } from './algorithms/sliding-window-counter.ts'
 export { slidingWindowLog } from './algorithms/sliding-window-log.ts'
 export { type BurstOptions, tokenBucket } from './algorithms/token-bucket.ts'
 export { unlimited } from './algorithms/unlimited.ts'
-export { type Algorithm, defineAlgorithm } from './core/algorithm.ts'
+export { type Algorithm, defineAlgorithm, type Windows } from './core/algorithm.ts'
 export { type Clock, systemClock } from './core/clock.ts'
 export {
   type Decision,

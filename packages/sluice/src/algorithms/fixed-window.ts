@@ -20,6 +20,7 @@ const algorithm = defineAlgorithm({
   params: { align: choiceParam(['request', 'clock']) },
   sharedParams: () => ({ align: 'request' }),
   lease: 'window',
+  windows: ({ limit, perUs }) => ({ units: limit, leastUs: perUs, edges: true }),
   lua,
   cells: () => 2,
 

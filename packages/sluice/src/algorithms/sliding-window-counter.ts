@@ -7,6 +7,7 @@ import { lua } from './lua/sliding-window-counter.ts'
 const algorithm = defineAlgorithm({
   name: 'sliding-window-counter',
   code: 'C',
+  windows: ({ limit, perUs }) => ({ units: 2 * limit - 1, leastUs: perUs, edges: false }),
   lua,
   cells: () => 3,
 

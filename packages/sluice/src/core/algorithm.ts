@@ -59,6 +59,11 @@ export interface Algorithm {
    */
   readonly lease: 'never' | 'always' | 'window'
   /**
+   * How much any interval admits at most, where that grows with the windows it reaches into. Left
+   * out: the capacity, and what is given back at the rule's rate.
+   */
+  readonly windows: ((rule: Rule) => Windows) | undefined
+  /**
    * Whether a state of one cell is the instant at which it is fresh, which a unit moves by the rule's
    * gap and which may lie `fullUs` ahead at most.
    */
@@ -120,6 +125,15 @@ export interface Algorithm {
   grow(cells: Float64Array, rule: Rule, nowUs: number): Float64Array
 }
 
+/** Windows: an interval admits at most `units` for each of the windows that it reaches into. */
+export interface Windows {
+  readonly units: number
+  /** The shortest that a window can be, in microseconds. */
+  readonly leastUs: number
+  /** Whether they begin at given instants, so that an interval of `leastUs` may reach into two. */
+  readonly edges: boolean
+}
+
 type Optional =
   | 'code'
   | 'take'
@@ -134,6 +148,7 @@ type Optional =
   | 'flows'
   | 'sharedParams'
   | 'lease'
+  | 'windows'
   | 'instant'
   | 'refund'
   | 'delayUs'
@@ -157,6 +172,7 @@ const optional = [
   'flows',
   'sharedParams',
   'lease',
+  'windows',
   'instant',
   'take',
   'refund',
@@ -216,6 +232,7 @@ export function defineAlgorithm(
     flows: given.flows ?? false,
     sharedParams: given.sharedParams ?? ((params) => params),
     lease: given.lease ?? 'never',
+    windows: given.windows,
     instant: given.instant ?? false,
     lua: given.lua ?? '',
     cells: given.cells,

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { parseRule, type Rule } from 'sluice'
+import { defineAlgorithm, defineRule, fixedWindow, parseRule, type Rule } from 'sluice'
 import { expect, it } from 'vitest'
 import { type Bound, ruleAlone, worstExcess } from './bound.ts'
 
@@ -62,6 +62,17 @@ it('a bucket may give its burst and the rate, and not one unit more', () => {
   expect(worstExcess(rule, ruleAlone, exact)).toBe(0)
   expect(worstExcess(rule, ruleAlone, exact.with(4, 199_999))).toBeCloseTo(0.00001, 9)
   expect(worstExcess(rule, { ...ruleAlone, leaseUs: 100_000 }, exact)).toBe(-1)
+})
+
+it('windows of an algorithm of the user may admit two limits across an edge, and not three', () => {
+  const weekly = defineAlgorithm({
+    ...fixedWindow.algorithm,
+    name: 'weekly',
+    windows: ({ limit }) => ({ units: limit, leastUs: 10_000, edges: true }),
+  })
+  const rule = defineRule(weekly, { limit: 2, per: '1d' })
+  expect(worstExcess(rule, ruleAlone, Float64Array.of(0, 9_000, 9_000, 10_000))).toBe(0)
+  expect(worstExcess(rule, ruleAlone, Float64Array.of(0, 0, 9_000, 9_000, 10_000))).toBe(1)
 })
 
 it('nothing admitted is no excess', () => {

@@ -1,4 +1,4 @@
-import type { Rule } from 'sluice'
+import type { Rule, Windows } from 'sluice'
 
 /**
  * Bound is how much a whole fleet may admit of one key in any interval t, by what the rule alone
@@ -24,8 +24,8 @@ const MOST_WINDOWS = 200
  */
 export function worstExcess(rule: Rule, bound: Bound, instants: Float64Array): number {
   if (instants.length === 0) return Number.NEGATIVE_INFINITY
-  const stepsOf = windowSteps[rule.algorithm.name]
-  return stepsOf ? overSteps(rule, bound, instants, stepsOf(rule)) : overRate(rule, bound, instants)
+  const windows = rule.algorithm.windows?.(rule)
+  return windows ? overWindows(rule, bound, instants, windows) : overRate(rule, bound, instants)
 }
 
 /**
@@ -57,43 +57,31 @@ function leastUnits({ capacity }: Rule, { nodes, fleetSize }: Bound): number {
   return nodes * Math.max(0, fleetSize - capacity)
 }
 
-/** A(t) in steps: so many units, once for t = 0 and again whenever t has grown beyond an edge. */
-interface Steps {
-  readonly units: number
-  /** Into how many windows an interval of that length can reach, both ends included. */
-  countIn(us: number): number
-}
-
-const windowSteps: Readonly<Record<string, (rule: Rule) => Steps>> = {
-  'fixed-window': ({ limit, perUs }) => ({
-    units: limit,
-    countIn: (us) => (us === 0 ? 1 : Math.ceil(us / perUs) + 1),
-  }),
-  'sliding-window-counter': ({ limit, perUs }) => ({
-    units: 2 * limit - 1,
-    countIn: (us) => Math.floor(us / perUs) + 1,
-  }),
+/** Into how many windows an interval of that length can reach, both ends included. */
+function countIn({ leastUs, edges }: Windows, us: number): number {
+  if (!edges) return Math.floor(us / leastUs) + 1
+  return us === 0 ? 1 : Math.ceil(us / leastUs) + 1
 }
 
 /** For each length at which the bound is about to rise, the most that any such interval has. */
-function overSteps(rule: Rule, bound: Bound, instants: Float64Array, steps: Steps): number {
+function overWindows(rule: Rule, bound: Bound, instants: Float64Array, windows: Windows): number {
   const { leaseUs, nodes, fleetSize, units } = bound
   const wholeUs = instants[instants.length - 1] - instants[0]
-  const admitted = (us: number) => steps.units * steps.countIn(us)
+  const admitted = (us: number) => windows.units * countIn(windows, us)
   const free = units + leastUnits(rule, bound) / fleetSize
   let worst = Number.NEGATIVE_INFINITY
-  for (const us of edges(rule.perUs, leaseUs, wholeUs)) {
+  for (const us of lengths(windows, leaseUs, wholeUs)) {
     const most = admitted(us + leaseUs) + (nodes / fleetSize) * admitted(us) + free
     worst = Math.max(worst, mostIn(instants, us) - most)
   }
   return worst
 }
 
-/** The last lengths before, and at, a multiple of `perUs`, with and without the lease. */
-function edges(perUs: number, leaseUs: number, wholeUs: number): Set<number> {
+/** The last lengths before, and at, a multiple of a window, with and without the lease. */
+function lengths({ leastUs }: Windows, leaseUs: number, wholeUs: number): Set<number> {
   const found = new Set<number>([0])
-  for (let i = 1; i <= MOST_WINDOWS && (i - 1) * perUs <= wholeUs + leaseUs; i += 1) {
-    for (const us of [i * perUs, i * perUs - leaseUs]) {
+  for (let i = 1; i <= MOST_WINDOWS && (i - 1) * leastUs <= wholeUs + leaseUs; i += 1) {
+    for (const us of [i * leastUs, i * leastUs - leaseUs]) {
       if (us >= 0) found.add(us)
       if (us >= 1) found.add(us - 1)
     }
