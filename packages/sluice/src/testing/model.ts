@@ -49,9 +49,7 @@ export function createModel(): Model {
       const blockedUs = Math.max(0, (blocked.get(key) ?? 0) - nowUs)
       const waits = own.map((meter) => first((us) => meter.passes(cost, nowUs + us)))
       const delays = own.map((meter, i) =>
-        cost > 0 && rules[i].algorithm.name === 'leaky-bucket'
-          ? first((us) => meter.isFresh(nowUs + us))
-          : 0,
+        cost > 0 && rules[i].algorithm.delays ? first((us) => meter.isFresh(nowUs + us)) : 0,
       )
       const allowed = blockedUs === 0 && waits.every((us) => us === 0)
       if (allowed && spend && cost > 0) for (const meter of own) meter.spend(cost, nowUs)
