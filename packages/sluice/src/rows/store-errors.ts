@@ -60,7 +60,7 @@ export function untwinned(rule: Rule): SluiceError {
 export function unleasable(rule: Rule): SluiceError {
   return new SluiceError(
     'SLUICE_RULE_UNSUPPORTED',
-    `rule "${rule.name}": units of a ${rule.algorithm.name} cannot be leased. Use tokenBucket(), ` +
-      'gcra() or fixedWindow(), or a redisStore() without `lease` for this limiter.',
+    `rule "${rule.name}": units of a ${rule.algorithm.name} cannot be leased. Use another algorithm, ` +
+      'such as tokenBucket(), or a redisStore() without `lease` for this limiter.',
   )
 }

@@ -27,8 +27,8 @@ export interface RedisStoreOptions {
    */
   readonly denyCache?: boolean | DenyCacheOptions
   /**
-   * Takes units of busy keys ahead of time, so that most calls need no trip; only for `tokenBucket`,
-   * `gcra` and `fixedWindow`. Default: off.
+   * Takes units of busy keys ahead of time, so that most calls need no trip; only for algorithms that
+   * can lease, such as `tokenBucket`. Default: off.
    */
   readonly lease?: LeaseOptions
 }
