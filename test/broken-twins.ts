@@ -264,6 +264,30 @@ export const twins: readonly Twin[] = [
     decide: (set, key, cost, _spend, nowUs) => table.decide(set, key, cost, true, nowUs),
   })),
 
+  withAlgorithm('a month is announced to have 30 days', (a) =>
+    a.name === 'calendar-window'
+      ? {
+          waitUs(cells, at, rule, cost, nowUs) {
+            const waitUs = a.waitUs(cells, at, rule, cost, nowUs)
+            if (waitUs === 0 || rule.params.per !== 'month') return waitUs
+            const lastDay = new Date(Math.floor((nowUs + waitUs) / 1e3) - 1)
+            return Math.max(1, waitUs + (30 - lastDay.getUTCDate()) * 86_400e6)
+          },
+        }
+      : {},
+  ),
+
+  withAlgorithm('a month ends in the time zone of the server', (a) =>
+    a.name === 'calendar-window'
+      ? {
+          spend(cells, at, rule, cost, nowUs) {
+            a.spend(cells, at, rule, cost, nowUs)
+            if (rule.params.per === 'month') cells[at] -= 3_600e6
+          },
+        }
+      : {},
+  ),
+
   withAlgorithm('a change of limits starts from a full bucket', () => ({
     carry(cells, at) {
       cells[at] = 0

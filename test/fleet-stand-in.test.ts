@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createLimiter, fixedWindow, type Rule, tokenBucket } from 'sluice'
+import { calendarWindow, createLimiter, fixedWindow, type Rule, tokenBucket } from 'sluice'
 import { playStream, randomSteps, redisStandIn, ruleMakers, seededRandom } from 'sluice/testing'
 import { describe, expect, it } from 'vitest'
 import { HELLO } from '../packages/sluice/src/stores/redis/script.ts'
@@ -61,6 +61,7 @@ describe('the stand-in for Redis answers as a real server does', () => {
   it.each([
     tokenBucket({ limit: 300, per: '1s', burst: 100 }),
     fixedWindow({ limit: 300, per: '1s' }),
+    calendarWindow({ limit: 300, per: 'month' }),
   ])('to leases and gathered calls with $algorithm.name', async (rule) => {
     await redis.client.script('FLUSH')
     const lease = { units: 40, leaseMs: 100 }

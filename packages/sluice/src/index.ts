@@ -1,3 +1,4 @@
+export { type CalendarOptions, calendarWindow } from './algorithms/calendar-window.ts'
 export { fixedWindow, type WindowOptions } from './algorithms/fixed-window.ts'
 export { gcra } from './algorithms/gcra.ts'
 export { leakyBucket, type QueueOptions } from './algorithms/leaky-bucket.ts'

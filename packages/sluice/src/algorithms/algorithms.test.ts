@@ -8,7 +8,6 @@ import {
   defineRule,
   fixedWindow,
   gcra,
-  leakyBucket,
   memoryStore,
   type Rule,
   type RuleOptions,
@@ -19,24 +18,19 @@ import {
   wholeParam,
 } from '../index.ts'
 import { manualClock } from '../testing/index.ts'
+import { rotationRules } from '../testing/rotation-rules.ts'
 
 const DAY_MS = 86_400_000
-const all: Rule[] = [
-  fixedWindow({ limit: 3, per: '1s' }),
-  fixedWindow({ limit: 3, per: '1s', align: 'clock', name: 'aligned' }),
-  slidingWindowLog({ limit: 3, per: '1s' }),
-  slidingWindowCounter({ limit: 3, per: '1s' }),
-  tokenBucket({ limit: 3, per: '1s' }),
-  gcra({ limit: 7, per: '1s', burst: 3 }),
-  leakyBucket({ limit: 3, per: '1s', queue: 2 }),
-]
+
+/** One of each, and a window that opens at a request. */
+const all: Rule[] = [...rotationRules, fixedWindow({ limit: 3, per: '1s', name: 'unaligned' })]
 
 describe.each(all.map((rule) => [rule.name, rule] as const))('%s', (_, rule) => {
   it('mints nothing when the clock stands still or steps back', () => {
     let nowUs = 1_767_225_600_123_456
     const store = memoryStore({ clock: { nowUs: () => nowUs, sleep: async () => {} } })
     const limiter = createLimiter(rule, { store })
-    limiter.charge('a', 3)
+    limiter.charge('a', rule.capacity)
     for (const back of [0, 1, 1_000, 10_000_000, nowUs]) {
       nowUs -= back
       expect(limiter.check('a').allowed).toBe(false)
@@ -48,7 +42,7 @@ describe.each(all.map((rule) => [rule.name, rule] as const))('%s', (_, rule) => 
     const cells = new Float64Array(rule.algorithm.grows ? 3 : 4)
     const state = rule.algorithm.grow(cells, rule, 0)
     const nowUs = 1_767_225_600_123_456
-    rule.algorithm.spend(state, 0, rule, 3, nowUs)
+    rule.algorithm.spend(state, 0, rule, rule.capacity, nowUs)
     for (const back of [1, 1_000, 500_000, 1_000_000, 10_000_000]) {
       expect(rule.algorithm.waitUs(state, 0, rule, 1, nowUs - back)).toBeGreaterThan(0)
       expect(rule.algorithm.remaining(state, 0, rule, nowUs - back)).toBe(0)

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import {
+  calendarWindow,
   fixedWindow,
   gcra,
   leakyBucket,
@@ -25,6 +26,7 @@ describe('parseRule', () => {
     ],
     ['5/1d sliding-window-counter', slidingWindowCounter({ limit: 5, per: '1d' })],
     ['5/1s leaky-bucket queue 0', leakyBucket({ limit: 5, per: '1s', queue: 0 })],
+    ['5000/month calendar-window', calendarWindow({ limit: 5_000, per: 'month' })],
     ['unlimited', unlimited()],
     ['unlimited name staff', unlimited({ name: 'staff' })],
   ])('reads %j', (text, rule) => {
@@ -72,6 +74,8 @@ describe('parseRule', () => {
     ['100/1w', 'SLUICE_DURATION'],
     ['100/m', 'SLUICE_DURATION'],
     ['100/60000', 'SLUICE_DURATION'],
+    ['100/1d calendar-window', 'SLUICE_DURATION'],
+    ['100/month', 'SLUICE_DURATION'],
     ['100/1m burst 0', 'SLUICE_RULE_BURST'],
     ['100/1m fixed-window burst 5', 'SLUICE_OPTION'],
     ['100/1m fixed-window align utc', 'SLUICE_OPTION'],

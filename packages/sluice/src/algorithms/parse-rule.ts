@@ -1,5 +1,6 @@
 import { readRule } from '../core/read-rule.ts'
 import type { Rule } from '../core/rule.ts'
+import { calendarWindow } from './calendar-window.ts'
 import { fixedWindow } from './fixed-window.ts'
 import { gcra } from './gcra.ts'
 import { leakyBucket } from './leaky-bucket.ts'
@@ -16,6 +17,7 @@ export const ruleFactories = [
   tokenBucket,
   gcra,
   leakyBucket,
+  calendarWindow,
 ] as const
 
 const algorithms = ruleFactories.map(({ algorithm }) => algorithm)

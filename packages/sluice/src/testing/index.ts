@@ -11,4 +11,5 @@ export {
   storeSuite,
 } from './store-suite.ts'
 export { playStream, randomSteps, ruleMakers, type Step, type Tally } from './streams.ts'
-export { type Trace, type TraceLine, traces } from './traces.ts'
+export type { Trace, TraceLine } from './trace.ts'
+export { traces } from './traces.ts'

@@ -26,6 +26,7 @@ const makers: Readonly<Record<string, (rule: Rule) => Meter>> = {
   'token-bucket': bucketMeter,
   gcra: bucketMeter,
   'leaky-bucket': bucketMeter,
+  'calendar-window': calendarMeter,
   unlimited: unlimitedMeter,
 }
 
@@ -198,4 +199,37 @@ function logMeter(rule: Rule, spends: Spent[] = []): Meter {
     },
     copy: () => logMeter(rule, spends),
   }
+}
+
+/** The spends of one period, which has a name; another name is another period. */
+function calendarMeter(rule: Rule, period = '', spends: Spent[] = []): Meter {
+  const counting = (us: number) =>
+    spends.length > 0 && periodOf(rule, us) === period ? spends : []
+  return {
+    passes: (units, us) => total(counting(us)) + units <= rule.limit,
+    isFresh: (us) => total(counting(us)) === 0,
+    spend(units, nowUs) {
+      spends = [...counting(nowUs), { atUs: nowUs, units }]
+      period = periodOf(rule, nowUs)
+    },
+    refund(units, nowUs) {
+      spends = takeNewest(counting(nowUs), units)
+    },
+    carry(to, nowUs) {
+      spends = counting(nowUs)
+      rule = to
+      period = periodOf(rule, nowUs)
+    },
+    copy: () => calendarMeter(rule, period, spends),
+  }
+}
+
+/** How much of a date's text names the period: of 2026-01-31T10:20, so many characters. */
+const named: Readonly<Record<string, number>> = { year: 4, month: 7, week: 10, day: 10, hour: 13 }
+
+/** The name of the calendar period of an instant; that of a week is its Monday. */
+function periodOf({ params: { per } }: Rule, us: number): string {
+  const date = new Date(Math.floor(us / 1_000))
+  if (per === 'week') date.setUTCDate(date.getUTCDate() - ((date.getUTCDay() + 6) % 7))
+  return date.toISOString().slice(0, named[per])
 }

@@ -1,12 +1,12 @@
 import { equal } from './equal.ts'
 import { limiterOn } from './limiter-on.ts'
 import type { MadeStore } from './store-suite.ts'
-import type { Trace } from './traces.ts'
+import type { Trace } from './trace.ts'
 
 /** playTrace plays a trace on a store, and throws where a line differs. */
 export async function playTrace({ store, clock }: MadeStore, trace: Trace): Promise<void> {
   const limiter = limiterOn(trace.rule, { store })
-  const startUs = clock.nowUs()
+  const startUs = trace.start ? Date.parse(trace.start) * 1_000 : clock.nowUs()
   for (const [
     i,
     [atMs, cost, allowed, remaining, retryAfterMs, delayMs = 0],

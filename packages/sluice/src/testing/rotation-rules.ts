@@ -1,3 +1,4 @@
+import { calendarWindow } from '../algorithms/calendar-window.ts'
 import { fixedWindow } from '../algorithms/fixed-window.ts'
 import { gcra } from '../algorithms/gcra.ts'
 import { leakyBucket } from '../algorithms/leaky-bucket.ts'
@@ -13,6 +14,7 @@ export const rotationRules = [
   fixedWindow({ limit: 5, per: '4s', align: 'clock' }),
   slidingWindowCounter({ limit: 5, per: '4s' }),
   slidingWindowLog({ limit: 5, per: '4s' }),
+  calendarWindow({ limit: 5, per: 'hour' }),
 ]
 
 /** slowerRules are the same algorithms with other figures, for tiers between which keys switch. */
@@ -23,4 +25,5 @@ export const slowerRules = [
   fixedWindow({ limit: 6, per: '15s', align: 'clock' }),
   slidingWindowCounter({ limit: 6, per: '15s' }),
   slidingWindowLog({ limit: 6, per: '15s' }),
+  calendarWindow({ limit: 6, per: 'day' }),
 ]

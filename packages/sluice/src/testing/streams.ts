@@ -1,3 +1,4 @@
+import { calendarWindow } from '../algorithms/calendar-window.ts'
 import { fixedWindow } from '../algorithms/fixed-window.ts'
 import { gcra } from '../algorithms/gcra.ts'
 import { leakyBucket } from '../algorithms/leaky-bucket.ts'
@@ -75,6 +76,12 @@ export const ruleMakers: Readonly<Record<string, (random: Random, name?: string)
     inRange(() =>
       leakyBucket({ ...figures(random, limits, name), queue: random.pick([0, 1, 2, 5, 100]) }),
     ),
+  'calendar-window': (random, name) =>
+    calendarWindow({
+      limit: random.pick(limits),
+      per: random.pick(['hour', 'day', 'week', 'month', 'year']),
+      name,
+    }),
 }
 
 function figures(random: Random, from: readonly number[], name: string | undefined) {
@@ -186,6 +193,11 @@ function moveTime(clock: ManualClock, { time, offset }: Step, seen: Decision): b
     return true
   }
   if (time < 850) return false
+  // Sometimes on into another window, perhaps the one after the next.
+  if (time >= 980 && instants.length > 0) {
+    clock.advance(Math.round(instants[time % instants.length] * offset * 4) / 1_000)
+    return false
+  }
   // Otherwise anything from a microsecond to about a minute, evenly by order of magnitude.
   clock.advance(Math.round(10 ** (time % 8) * (1 + offset / 100)) / 1_000)
   return false

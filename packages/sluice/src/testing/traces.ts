@@ -4,27 +4,8 @@ import { leakyBucket } from '../algorithms/leaky-bucket.ts'
 import { slidingWindowCounter } from '../algorithms/sliding-window-counter.ts'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
-import type { Rule } from '../core/rule.ts'
-
-/**
- * A line of a trace: at so many ms after the start (2026-01-01T00:00:00Z), a check of this cost
- * → allowed, remaining, retryAfterMs, and, where it says something, delayMs.
- */
-export type TraceLine = readonly [
-  atMs: number,
-  cost: number,
-  allowed: boolean,
-  remaining: number,
-  retryAfterMs: number,
-  delayMs?: number,
-]
-
-/** Trace is a rule's behaviour written down by hand: the part of the specification to read. */
-export interface Trace {
-  readonly name: string
-  readonly rule: Rule
-  readonly lines: readonly TraceLine[]
-}
+import { calendarTraces } from './calendar-traces.ts'
+import type { Trace } from './trace.ts'
 
 const DAY = 86_400_000
 
@@ -115,6 +96,7 @@ const buckets = [tokenBucket, gcra].flatMap((bucket): Trace[] => [
 /** traces are the hand-written behaviours of all algorithms. */
 export const traces: readonly Trace[] = [
   ...buckets,
+  ...calendarTraces,
   {
     name: 'opens a window at the first request and admits the limit in it',
     rule: fixedWindow({ limit: 2, per: '1s' }),

@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest'
+import type { Rule } from '../core/rule.ts'
+import { shareOf } from '../failure/share.ts'
+import { calendarWindow } from './calendar-window.ts'
+
+const DAY_US = 86_400_000_000
+/** 2255: later microseconds are no exact numbers. */
+const DAYS = 104_249
+
+type Per = Parameters<typeof calendarWindow>[0]['per']
+
+/** When the period of an instant ends, as `Date` has it. */
+const endMs: Readonly<Record<Per, (date: Date) => number>> = {
+  hour: (date) => date.setUTCHours(date.getUTCHours() + 1, 0, 0, 0),
+  day: (date) => date.setUTCHours(24, 0, 0, 0),
+  week: (date) => date.setUTCHours(24 * (7 - ((date.getUTCDay() + 6) % 7)), 0, 0, 0),
+  month: (date) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1),
+  year: (date) => Date.UTC(date.getUTCFullYear() + 1, 0),
+}
+
+/** A state of `rule` after `units` were spent at once. */
+function spent(rule: Rule, units: number, nowUs: number): Float64Array {
+  const cells = new Float64Array(2)
+  rule.algorithm.spend(cells, 0, rule, units, nowUs)
+  return cells
+}
+
+const at = (text: string) => Date.parse(text) * 1_000
+
+describe('calendarWindow', () => {
+  it.each(Object.keys(endMs) as Per[])('ends each %s when Date does, until 2255', (per) => {
+    const rule = calendarWindow({ limit: 1, per })
+    const wrong: string[] = []
+    for (let day = 0; day < DAYS; day += 1) {
+      for (const nowUs of [day * DAY_US, (day + 1) * DAY_US - 1]) {
+        const date = new Date(Math.floor(nowUs / 1_000))
+        const [endUs] = spent(rule, 1, nowUs)
+        if (endUs !== endMs[per](new Date(date)) * 1_000) wrong.push(date.toISOString())
+      }
+    }
+    expect(wrong).toEqual([])
+  })
+
+  it('opens nothing before the end that it has stored', () => {
+    const rule = calendarWindow({ limit: 3, per: 'month' })
+    const cells = spent(rule, 3, at('2026-02-10'))
+    const { waitUs, spend, remaining } = rule.algorithm
+    for (const back of ['2026-01-31', '2026-01-01', '2025-06-15', '1970-01-01']) {
+      expect(waitUs(cells, 0, rule, 1, at(back))).toBe(at('2026-03-01') - at(back))
+      expect(remaining(cells, 0, rule, at(back))).toBe(0)
+    }
+    spend(cells, 0, rule, 1, at('2026-01-31'))
+    expect([...cells]).toEqual([at('2026-03-01'), 4])
+  })
+
+  it('counts the units of a period in another one that is open now', () => {
+    const [hour, day, week, month] = (['hour', 'day', 'week', 'month'] as const).map((per) =>
+      calendarWindow({ limit: 10, per }),
+    )
+    const carried = (from: Rule, to: Rule, spentAt: string, nowAt: string) => {
+      const cells = spent(from, 4, at(spentAt))
+      to.algorithm.carry(cells, 0, from, to, at(nowAt))
+      return [...cells]
+    }
+    const now = '2026-01-30T10:20Z'
+    expect(carried(hour, month, '2026-01-30T10:10Z', now)).toEqual([at('2026-02-01'), 4])
+    expect(carried(month, hour, '2026-01-05', now)).toEqual([at('2026-01-30T11:00Z'), 4])
+    expect(carried(week, day, '2026-01-26', now)).toEqual([at('2026-01-31'), 4])
+    // It had ended.
+    expect(carried(hour, month, '2026-01-30T09:59Z', now)[1]).toBe(0)
+  })
+
+  it('frees nothing where time steps back to before a period that is carried over', () => {
+    const [hour, month] = (['hour', 'month'] as const).map((per) =>
+      calendarWindow({ limit: 4, per }),
+    )
+    const cells = spent(hour, 4, at('2026-02-01T00:10Z'))
+    month.algorithm.carry(cells, 0, hour, month, at('2026-01-31T23:59Z'))
+    expect([...cells]).toEqual([at('2026-03-01'), 4])
+  })
+
+  it('gives nothing back once the period has ended', () => {
+    const rule = calendarWindow({ limit: 5, per: 'day' })
+    const { refund, remaining } = rule.algorithm
+    const cells = spent(rule, 4, at('2026-01-31'))
+    refund(cells, 0, rule, 1, at('2026-02-01') - 1)
+    expect(remaining(cells, 0, rule, at('2026-02-01') - 1)).toBe(2)
+    refund(cells, 0, rule, 3, at('2026-02-01'))
+    expect(remaining(cells, 0, rule, at('2026-02-01'))).toBe(5)
+  })
+
+  it('becomes the harder of two states, and forgets what has ended', () => {
+    const rule = calendarWindow({ limit: 5, per: 'day' })
+    const merged = (mine: Float64Array, other: Float64Array, nowAt: string) => {
+      rule.algorithm.merge(mine, 0, other, 0, rule, at(nowAt))
+      return [...mine]
+    }
+    const [one, two] = ['2026-01-01', '2026-01-02'].map((day) => at(day))
+    const open = () => spent(rule, 2, two)
+    const noon = '2026-01-02T12:00Z'
+    expect(merged(new Float64Array(2), open(), noon)).toEqual([at('2026-01-03'), 2])
+    expect(merged(spent(rule, 5, one), open(), noon)).toEqual([at('2026-01-03'), 2])
+    expect(merged(spent(rule, 1, two), open(), noon)).toEqual([at('2026-01-03'), 2])
+    // Time has stepped back: both are open.
+    expect(merged(spent(rule, 5, one), open(), '2026-01-01')).toEqual([at('2026-01-03'), 5])
+  })
+
+  it('gives a node of a fleet its share, and of less than a unit one in several periods', () => {
+    const daily = (limit: number) => shareOf(calendarWindow({ limit, per: 'day' }), 10)
+    expect(daily(29).limit).toBe(2)
+    expect(spent(daily(29), 1, at('2026-01-31T12:00Z'))[0]).toBe(at('2026-02-01'))
+    expect(daily(5).limit).toBe(1)
+    expect(spent(daily(5), 1, at('2026-01-31T12:00Z'))[0]).toBe(at('2026-02-02'))
+    // One in 10 / 3 days: the other nine have their unit as often.
+    expect(spent(daily(3), 1, at('2026-01-31T12:00Z'))[0]).toBe(at('2026-02-04'))
+  })
+
+  it('tells those in line no more than they have to wait at least', () => {
+    const rule = calendarWindow({ limit: 10, per: 'month' })
+    const { lineUs } = rule.algorithm
+    expect(lineUs(rule, 0, 5 * DAY_US, 4, 3, 1)).toBe(0)
+    expect(lineUs(rule, 0, 5 * DAY_US, 4, 4, 1)).toBe(5 * DAY_US)
+    expect(lineUs(rule, 0, 5 * DAY_US, 0, 20, 1)).toBe((5 + 2 * 28) * DAY_US)
+  })
+})
