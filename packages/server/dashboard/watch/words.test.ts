@@ -46,6 +46,10 @@ describe('words', () => {
     const rule = { name: 'r', text: '60/1m burst 20 gcra', ...figures }
     expect(ruleInWords(rule)).toBe('60 per 1 min, at most 20 at once (gcra)')
     expect(ruleInWords({ ...rule, limit: 100_000 })).toMatch(/^100,000 per 1 min/)
+    const calendar = { name: 'r', text: '60/month calendar-window', ...figures, capacity: 60 }
+    expect(ruleInWords({ ...calendar, algorithm: 'calendar-window' })).toBe(
+      '60 per month (calendar-window)',
+    )
     expect(ruleInWords({ ...rule, limit: null, capacity: null })).toBe('no limit')
   })
 })

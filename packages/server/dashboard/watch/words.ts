@@ -29,10 +29,12 @@ export function clockOf(ms: number): string {
 }
 
 /** ruleInWords says what a rule allows. */
-export function ruleInWords({ algorithm, limit, perMs, capacity }: ShownRule): string {
+export function ruleInWords({ algorithm, limit, perMs, capacity, text }: ShownRule): string {
   if (limit === null || capacity === null) return 'no limit'
   const most = capacity === limit ? '' : `, at most ${inFull(capacity)} at once`
-  return `${inFull(limit)} per ${inWords(perMs)}${most} (${algorithm})`
+  // A month is no number of days: `5000/month`.
+  const word = /^\d+\/([a-z]+)/.exec(text)?.[1]
+  return `${inFull(limit)} per ${word ?? inWords(perMs)}${most} (${algorithm})`
 }
 
 /** reasonOf says why a decision was made. */

@@ -32,6 +32,13 @@ function fileWith(text: string): string {
   return file
 }
 
+it('says the period of a rule that follows the calendar', async () => {
+  const yaml =
+    'tiers:\n  free: 5000/month calendar-window\nupstreams:\n  main: http://127.0.0.1:1\n'
+  const { out } = await run(fileWith(yaml))
+  expect(out).toContain(': 5000 per month (calendar-window)\n')
+})
+
 it('prints what it understood of a good file', async () => {
   const file = fileWith(demoConfig)
   expect(await run(file)).toEqual({

@@ -121,11 +121,12 @@ function rulesText(rules: readonly Rule[]): string {
   return rules.map(ruleText).join(' and ')
 }
 
-function ruleText({ name, algorithm, limit, perUs, capacity }: Rule): string {
+function ruleText({ name, algorithm, limit, perUs, capacity, params }: Rule): string {
   if (capacity === Number.POSITIVE_INFINITY) return 'unlimited'
   const burst = capacity === limit ? '' : `, at most ${capacity} at once`
   const called = name === algorithm.name ? '' : ` "${name}"`
-  return `${limit} in ${durationText(perUs)}${burst} (${algorithm.name}${called})`
+  const per = params.per === undefined ? `in ${durationText(perUs)}` : `per ${params.per}`
+  return `${limit} ${per}${burst} (${algorithm.name}${called})`
 }
 
 const units = [
