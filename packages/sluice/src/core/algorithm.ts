@@ -28,7 +28,8 @@ export interface Algorithm {
   readonly params: Readonly<Record<string, Param>>
   /**
    * The words that `per` may be, and how long each takes at most, in microseconds; the rule's
-   * `params.per` is the word. undefined: `per` is a duration.
+   * `params.per` is the word. undefined: `per` is a duration. While a store is down, each node of a
+   * fleet keeps a share of the rule: of less than a unit it has one, and `perUs` is longer instead.
    */
   readonly periods: Readonly<Record<string, number>> | undefined
   /** The largest limit, and what to do instead of a larger one. */

@@ -41,6 +41,30 @@ it('holds requests of a leaky bucket, as one limiter would', async () => {
   expect(report.under).toBeLessThan(0.02)
 })
 
+describe('a fleet that counts by the hour of the calendar', () => {
+  const hour = { perSecond: 1, forMs: 4_500_000, fleetSize: 10, pattern: 'bursts' } as const
+
+  it('admits the limit on each side of a full hour, with leases and without', async () => {
+    // Refused until five minutes before it.
+    const outages = [{ fromMs: 1_000, toMs: 3_300_000, nodes: 10 }]
+    for (const lease of [undefined, { units: 50, leaseMs: 3_000 }]) {
+      const rule = '250/hour calendar-window'
+      const report = await run({ ...hour, rule, lease, outages, onStoreFailure: 'closed' })
+      expect(report).toMatchObject(held)
+      expect(report.admitted).toBeGreaterThan(480)
+      expect(report.admitted).toBeLessThanOrEqual(500)
+    }
+  })
+
+  it.each([300, 1])('stays within its bound at %i an hour, cut off from Redis', async (limit) => {
+    const outages = [{ fromMs: 3_000_000, toMs: 4_400_000, nodes: 10 }]
+    const report = await run({ ...hour, rule: `${limit}/hour calendar-window`, outages })
+    expect(report).toMatchObject(held)
+    expect(report.over).toBeGreaterThan(0)
+    expect(report.sources.local).toBeGreaterThan(1_000)
+  })
+})
+
 describe.each([1, 10, 100])('a fleet of %i', (nodes) => {
   it.each(['500/1s burst 100', '250/500ms fixed-window', '500/1s sliding-window-counter'])(
     'admits by %s what one limiter would, and never more',
