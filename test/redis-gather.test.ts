@@ -199,7 +199,7 @@ const bugs: [string, string, string][] = [
     "string.format('%x', tonumber(s[1] .. ''))",
   ],
   ['nothing is written', "redis.call('SET', KEYS[1]", "redis.pcall('PING', KEYS[1]"],
-  ['digits are lost', "format('%x', cells[i])", "format('%x', tonumber(cells[i] .. ''))"],
+  ['digits are lost', "format('%x', cells[1])", "format('%x', tonumber(cells[1] .. ''))"],
   ['blocks are not looked at', 'row.block = whole(block)', 'row.block = 0'],
   ['cost is ignored', 'local cost = tonumber(word)', 'local cost = tonumber(word) and 1'],
   ['time moves units', 'local sum = (s[1] > now and s[1] or now)', 'local sum = s[1]'],

@@ -50,7 +50,17 @@ describe('a row on Redis', () => {
   it('counts as used up when it cannot be read, and is repaired', async () => {
     const limiter = node(tokenBucket({ limit: 10, per: '1h' }), 'poisoned')
     const name = 'slu:poisoned:{alice}'
-    const poison = ['inf:10/1h', `${'9'.repeat(25)}:10/1h`, '-5:10/1h', 'v2 5:10/1h', '', 'x', '5']
+    const poison = [
+      'inf:10/1h',
+      `${'9'.repeat(25)}:10/1h`,
+      '-5:10/1h',
+      'v2 5:10/1h',
+      '',
+      'x',
+      '5',
+      ':10/1h',
+      ' :10/1h',
+    ]
     for (const bad of [...poison, '5:10/1h extra 5', '5:1/1h more words here']) {
       for (const costs of [[1], [1, 1]]) {
         await redis.client.set(name, bad)

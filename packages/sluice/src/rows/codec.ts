@@ -26,7 +26,7 @@ export interface RowText {
   readonly lines: readonly RowLine[]
 }
 
-const LINE = /^([\da-f ]+)(?:@([\da-f]+))?:(.+)$/
+const LINE = /^([\da-f][\da-f ]*)(?:@([\da-f]+))?:(.+)$/
 
 /** readRow reads a row; undefined if it is none, or of another format. */
 export function readRow(text: string): RowText | undefined {

@@ -95,7 +95,7 @@ export function redisStandIn(nowUs: () => number): RedisStandIn {
   ): unknown[] {
     if (isPast(deadline, now)) return [now]
     const value = held.get(key)?.text ?? null
-    const isPlain = value === null || (/^[^@!\n]+$/.test(value) && value.endsWith(label))
+    const isPlain = value === null || (/^[\da-f ]+:[^\n]+$/.test(value) && value.endsWith(label))
     const row = isPlain ? openRow(value, [ruleOf(label.slice(1))]) : undefined
     if (row && make(row, 'c', Number(cost), 1, now)) save(key, row, now)
     return [value, now]

@@ -125,8 +125,13 @@ export function isOlder(label: string, { labels, owners }: RedisRules): boolean 
 /** isPlain tells whether the script for one check has decided on this row. */
 export function isPlain(text: string | null, { labels }: RedisRules): boolean {
   if (text === null) return true
-  return text.endsWith(`:${labels[0]}`) && /^[\da-f ]+$/.test(text.slice(0, -labels[0].length - 1))
+  if (!text.endsWith(`:${labels[0]}`)) return false
+  const cells = PLAIN.exec(text.slice(0, -labels[0].length - 1))?.slice(1) ?? ['x']
+  return cells.every((cell) => cell === '' || Number.isSafeInteger(Number.parseInt(cell, 16)))
 }
+
+/** The cells that the script for one check reads. */
+const PLAIN = /^([\da-f]+) ?([\da-f]*) ?([\da-f]*)$/i
 
 /** settleCalls answers all calls about a key, by doing with the view what the script did. */
 export function settleCalls(first: Call, view: View, trip: Trip): void {

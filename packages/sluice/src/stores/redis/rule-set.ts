@@ -12,7 +12,7 @@ export interface RedisRules extends RuleSet {
   /** What the lines of the stateful rules end with, and whose cells they have. */
   readonly labels: readonly string[]
   readonly owners: readonly string[]
-  /** The one stateful rule, where there is just one and its state is no list. */
+  /** The one stateful rule, where there is just one and the script for a single check can hold it. */
   readonly only: Rule | undefined
   /** The set as the script for any calls takes it, and the rule as that for a single check does. */
   readonly json: string
@@ -29,7 +29,7 @@ export function redisRules(rules: readonly Rule[]): RedisRules {
   figures.remaining.fill(Number.POSITIVE_INFINITY)
   const labels = stateful.map(labelOf)
   const owners = labels.map(ownerOf)
-  const only = stateful.length === 1 && !stateful[0].algorithm.grows ? stateful[0] : undefined
+  const only = stateful.length === 1 && fitsCheck(stateful[0]) ? stateful[0] : undefined
   return {
     rules: [...rules],
     capacity: Math.min(...rules.map((rule) => rule.capacity)),
@@ -40,10 +40,17 @@ export function redisRules(rules: readonly Rule[]): RedisRules {
     labels,
     owners,
     only,
-    json: JSON.stringify(stateful.map((rule, i) => told(rule, labels[i], owners[i]))),
+    json: JSON.stringify(stateful.map((rule, i) => told(rule, labels[i]))),
     words: only ? wordsOf(only) : [],
     view: { states: stateful.map(() => new Float64Array(3)), blockUs: 0 },
   }
+}
+
+/** The most cells of the script for a single check. */
+const CHECK_CELLS = 3
+
+function fitsCheck(rule: Rule): boolean {
+  return !rule.algorithm.grows && rule.algorithm.cells(rule) <= CHECK_CELLS
 }
 
 /** Its own parameters as a twin knows them: `per` is microseconds there, so the word is `period`. */
@@ -53,12 +60,11 @@ function paramsOf({ params }: Rule): object {
 }
 
 /** A rule as Lua gets it. */
-function told(rule: Rule, label: string, owner: string): object {
+function told(rule: Rule, label: string): object {
   return {
     ...paramsOf(rule),
     algorithm: rule.algorithm.name,
     label,
-    owner,
     cells: rule.algorithm.grows ? 0 : rule.algorithm.cells(rule),
     limit: rule.limit,
     per: rule.perUs,

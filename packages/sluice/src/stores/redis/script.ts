@@ -36,7 +36,10 @@ local call, find, sub, format, match, ceil =
 
 local sets = cjson.decode(ARGV[2])
 for i = 1, #sets do
-  for _, rule in ipairs(sets[i]) do rule.twin = twins[rule.algorithm] end
+  for _, rule in ipairs(sets[i]) do
+    rule.twin = twins[rule.algorithm]
+    rule.ending = ':' .. rule.label
+  end
 end
 
 local function whole(text)
@@ -46,6 +49,12 @@ end
 
 -- The cells of a line; nil if they are no numbers.
 local function read(text, rule)
+  if text == '' and rule.cells <= 3 then return rule.twin.grows and {} or { 0, 0, 0 } end
+  local a, b, c = match(text, '^(%x+) ?(%x*) ?(%x*)$')
+  if a and not rule.twin.grows and rule.cells <= 3 then
+    a, b, c = whole(a), b == '' and 0 or whole(b), c == '' and 0 or whole(c)
+    return a and b and c and { a, b, c }
+  end
   local cells = {}
   for cell in string.gmatch(text, '%x+') do
     cells[#cells + 1] = whole(cell)
@@ -70,9 +79,17 @@ local function open(value, set)
     for i = 1, #set do row.states[i] = read('', set[i]) end
     return row
   end
+  local only = #set == 1 and set[1]
+  if only and sub(value, -#only.ending) == only.ending then
+    local text = sub(value, 1, -#only.ending - 1)
+    if find(text, '^%x') and not find(text, '[^%x ]') then
+      row.states[1] = read(text, only)
+      return row.states[1] and row
+    end
+  end
   for line in string.gmatch(value .. '\\n', '([^\\n]*)\\n') do
     local block = match(line, '^!(%x+)$')
-    local cells, fresh, label = match(line, '^([%x ]+)@?(%x*):(.+)$')
+    local cells, fresh, label = match(line, '^(%x[%x ]*)@?(%x*):(.+)$')
     if block then
       row.block = whole(block)
       if not row.block then return nil end
@@ -89,7 +106,7 @@ local function open(value, set)
       end
       if not known then
         local whose = owner(label)
-        for i = 1, #set do if whose == set[i].owner then return nil end end
+        for i = 1, #set do if whose == owner(set[i].label) then return nil end end
         row.others[#row.others + 1] = { cells = cells, fresh = fresh, label = label }
       end
     end
@@ -110,13 +127,27 @@ local function expiry(key)
 end
 
 local function text_of(cells)
-  local count, parts = #cells, {}
+  local count = #cells
   while count > 1 and cells[count] == 0 do count = count - 1 end
+  if count == 1 then return format('%x', cells[1]) end
+  if count == 2 then return format('%x %x', cells[1], cells[2]) end
+  local parts = {}
   for i = 1, count do parts[i] = format('%x', cells[i]) end
   return table.concat(parts, ' ')
 end
 
 local function save(key, value, row, set)
+  if #set == 1 and row.block <= now and #row.others == 0 then
+    local rule = set[1]
+    local fresh = rule.twin.fresh(row.states[1], rule)
+    if fresh > now then
+      local text = text_of(row.states[1]) .. rule.ending
+      call('SET', key, text, 'PXAT', format('%d', ceil(fresh / 1000)))
+    elseif value then
+      call('DEL', key)
+    end
+    return
+  end
   local lines, latest = {}, 0
   local function add(cells, fresh, label)
     if fresh * 1000 <= now then return end
@@ -237,8 +268,8 @@ export function decideScript(twins: ReadonlyMap<string, string>, clockLine = CLO
 }
 
 /**
- * CHECK is for what most trips are: one check by one rule, on a row that no other rule has written
- * and that has no block; other rows are left to DECIDE. ARGV: the deadline, or 0; a colon and the
+ * CHECK is for what most trips are: one check by one rule of at most three cells, on a row that no
+ * other rule has written and that has no block; other rows are left to DECIDE. ARGV: the deadline, or 0; a colon and the
  * label of the rule; the cost; the rule's figures and parameters. The answer is as that of DECIDE.
  */
 export const CHECK = `
@@ -248,13 +279,10 @@ local value, label, cost = redis.call('MGET', KEYS[1])[1], ARGV[2], tonumber(ARG
 local s = { 0, 0, 0 }
 if value then
   if string.sub(value, -#label) ~= label then return { value, now } end
-  local text, count = string.sub(value, 1, -#label - 1), 0
-  if not string.find(text, '^[%x ]+$') then return { value, now } end
-  for cell in string.gmatch(text, '%x+') do
-    count = count + 1
-    s[count] = tonumber(cell, 16)
-    if s[count] > 9007199254740991 then return { value, now } end
-  end
+  local a, b, c = string.match(string.sub(value, 1, -#label - 1), '^(%x+) ?(%x*) ?(%x*)$')
+  if not a then return { value, now } end
+  s = { tonumber(a, 16), b == '' and 0 or tonumber(b, 16), c == '' and 0 or tonumber(c, 16) }
+  if math.max(s[1], s[2], s[3]) > 9007199254740991 then return { value, now } end
 end
 local r = {
   limit = tonumber(ARGV[4]), per = tonumber(ARGV[5]), capacity = tonumber(ARGV[6]),
