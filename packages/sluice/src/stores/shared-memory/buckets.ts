@@ -47,9 +47,12 @@ export interface Bucket {
   isUnchanged(): boolean
   /** Takes the lock; false if the bucket is not as or where it was read: then read again. */
   lock(): boolean
-  /** After an error, most likely out of stack: gives the lock back if it is held. */
+  /** Gives the lock back, with nothing changed, if it is held. */
   unlock(): void
-  /** Calls `write`, which ends with a `commit`, with the lock held; false as `lock` and `commit`. */
+  /**
+   * Calls `write` with the lock held. It ends with a `commit`, or returns false to change nothing.
+   * False as `lock`, `write` and `commit`.
+   */
   change(write: () => boolean): boolean
   /** Makes these slots hold rows, and gives the lock back; false if nothing was changed after all. */
   commit(low: number, high: number): boolean
@@ -109,16 +112,16 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
     if (!lock()) return false
     try {
       return write()
-    } catch (error) {
+    } finally {
       unlock()
-      throw error
     }
   }
 
   function unlock(): void {
     if (!holdsLock) return
     holdsLock = false
-    Atomics.compareExchange(words, bucket.head, state | LOCKED, state)
+    const mine = state | LOCKED
+    if (Atomics.compareExchange(words, bucket.head, mine, state) !== mine) leave(index, place)
   }
 
   function lock(): boolean {

@@ -19,8 +19,8 @@ export interface Eviction {
   nearest(bucket: Bucket, start: number, orBlock: boolean, nowUs: number, except: number): number
   /** Raises the floor, not yet committed, to a row that has to go; true if the row is in use. */
   raise(bucket: Bucket, slot: number, shard: number, nowUs: number): boolean
-  /** Takes a row out of any bucket but `home`, if it can: to be tried again. */
-  makeRoom(home: number, nowUs: number): void
+  /** Evicts rows from other buckets than `home` until there are no more than `maxKeys`. */
+  trim(home: number, nowUs: number): void
 }
 
 /** createEviction works on buckets that others read, and on `other` for itself. */
@@ -31,7 +31,7 @@ export function createEviction(
   other: Bucket,
   floors: SharedFloors,
 ): Eviction {
-  const { homes } = region
+  const { homes, maxKeys } = region
   const live = new Int32Array(2)
 
   function nearest(
@@ -66,28 +66,43 @@ export function createEviction(
     return true
   }
 
-  function makeRoom(home: number, nowUs: number): void {
+  function trim(home: number, nowUs: number): void {
+    try {
+      while (words[ROWS] > maxKeys && evictNext(home, nowUs));
+    } catch {
+      // The newcomer's decision is committed and must not fail any more: the next newcomer trims.
+    }
+  }
+
+  /** Tries to evict a row from the next bucket after `home` that has one; false if none has. */
+  function evictNext(home: number, nowUs: number): boolean {
     const counted = Atomics.load(words, ROWS)
     for (let i = 1; i < homes; i += 1) {
       const index = (home + i) % homes
       other.read(index)
       const slot = nearest(other, 0, false, nowUs, -1)
       if (slot < 0) continue
-      floors.begin()
-      const isInUse = raise(other, slot, index >> SHARD_BITS, nowUs)
-      // Before a floor is raised to a row, it must be sure that there is such a row.
-      if (!other.isUnchanged() || !floors.commit()) return
-      const isGone = other.change(() => {
-        live.set(other.live)
-        setLive(live, slot, false)
-        return other.commit(live[0], live[1])
-      })
-      if (isGone) Atomics.sub(words, ROWS, 1)
-      if (isGone && isInUse) Atomics.add(words, EVICTIONS, 1)
-      return
+      evict(slot, index >> SHARD_BITS, nowUs)
+      return true
     }
-    // Nobody to go: rows have moved on meanwhile, or a thread has ended before it could count.
+    // Rows have moved on meanwhile, or a thread was terminated before it could count.
     Atomics.compareExchange(words, ROWS, counted, countRows())
+    return false
+  }
+
+  /** Evicts a row of the bucket that was read, unless another thread changes it or the floor. */
+  function evict(slot: number, shard: number, nowUs: number): void {
+    let isInUse = false
+    floors.begin()
+    const isGone = other.change(() => {
+      isInUse = raise(other, slot, shard, nowUs)
+      if (!floors.commit()) return false
+      live.set(other.live)
+      setLive(live, slot, false)
+      return other.commit(live[0], live[1])
+    })
+    if (isGone) Atomics.sub(words, ROWS, 1)
+    if (isGone && isInUse) Atomics.add(words, EVICTIONS, 1)
   }
 
   function countRows(): number {
@@ -100,6 +115,6 @@ export function createEviction(
   }
 
   const none: RowCare = { freshAtUs: () => 0, evicted() {}, dropped() {} }
-  const eviction: Eviction = { care: none, nearest, raise, makeRoom }
+  const eviction: Eviction = { care: none, nearest, raise, trim }
   return eviction
 }

@@ -87,11 +87,11 @@ export function createSharedRows(
   let blockSlot = -1
   let blockBeforeUs = 0
   let blockUs = 0
-  /** What an insert has to give way: a slot of the same bucket, or any row of another bucket. */
+  /** What makes way for an insert in the same bucket; and whether there should be, but is not. */
   let victim = -1
   let victimTag = 0
   let isEvicted = false
-  let needsRoom = false
+  let isStuck = false
   let isFloored = false
   /** Whether anything but a change of the key's own row may be involved. */
   let isMore = true
@@ -152,7 +152,7 @@ export function createSharedRows(
     victim = -1
     victimTag = 0
     isEvicted = false
-    needsRoom = false
+    isStuck = false
     isFloored = false
   }
 
@@ -195,14 +195,10 @@ export function createSharedRows(
     if (rowChanged && blockUs <= nowUs) blockUs = 0
     const blockChanged = blockUs !== blockBeforeUs
     if (!rowChanged && !blockChanged) return floors.commit() && home.isUnchanged()
-    if (needsRoom) {
-      eviction.makeRoom(index, nowUs)
+    // The lock comes first: a floor must not be raised to a row that then stays.
+    if (isStuck || !home.change(() => floors.commit() && write(rowChanged, blockChanged))) {
       return false
     }
-    // Before a floor is raised to a row, it must be sure that there is such a row.
-    if (victim >= 0 && !home.isUnchanged()) return false
-    if (!floors.commit()) return false
-    if (!home.change(() => write(rowChanged, blockChanged))) return false
     const gone = Number(victim >= 0)
     const goneBlock = victimTag === BLOCK_TAG ? gone : 0
     const more = Number(present) - Number(slot >= 0) - (gone - goneBlock)
@@ -211,6 +207,8 @@ export function createSharedRows(
     if (moreBlocks !== 0) Atomics.add(words, BLOCKS, moreBlocks)
     if (isEvicted) Atomics.add(words, EVICTIONS, 1)
     if (isFloored) Atomics.add(words, FLOORED, 1)
+    // Only now: a newcomer that is refused evicts nothing, and none is judged by its own eviction.
+    if (more > 0) eviction.trim(index, nowUs)
     return true
   }
 
@@ -264,8 +262,10 @@ export function createSharedRows(
     const hasTooMany = words[ROWS] >= maxKeys
     if (!isFull() && !hasTooMany) return
     if (hasTooMany) replace(false, nowUs)
-    if (victim < 0 && isFull()) replace(true, nowUs)
-    if (victim < 0) needsRoom = true
+    if (victim >= 0 || !isFull()) return
+    replace(true, nowUs)
+    // Blocks do not fill a bucket, so it was changed while it was read.
+    isStuck = victim < 0
   }
 
   function isFull(): boolean {
