@@ -22,6 +22,12 @@ const LINE_WORDS = 16
 /** 2 to this many homes share a floor. */
 export const SHARD_BITS = 6
 
+/**
+ * Tags that share a bucket of the overflow, which has a row for each. One slot is always free for
+ * the next row to be written into.
+ */
+export const OVERFLOW_TAGS = SLOTS - 1
+
 /** Rows a bucket has on average when the table is full. That one has 58 is then next to impossible. */
 const MEAN_ROWS = 27
 
@@ -29,7 +35,7 @@ const MEAN_ROWS = 27
 const LEAST_BUCKETS = 256
 
 /** Places that threads may leave behind when they are terminated with a lock. */
-const LEAST_SPARES = 256
+const LEAST_SPARES = 224
 const MOST_SPARES = 1_024
 
 /** Words that count: rows and block rows held now; evictions and floored starts ever. */
@@ -72,8 +78,12 @@ export interface Region {
   readonly nearSlots: number
   readonly headWords: number
   readonly farWords: number
-  /** Buckets for rows; after them come those for floors, one per shard. */
+  /**
+   * Buckets for rows; after them come those for floors, one per shard; then those for what floors
+   * have no room for, from this number on.
+   */
   readonly homes: number
+  readonly overflowAt: number
   readonly buckets: number
   /** Places for buckets, more than there are buckets. */
   readonly places: number
@@ -95,9 +105,10 @@ export function regionOf(maxKeys: number, columns: readonly Column[]): Region {
   const headWords = HEAD_WORDS + nearSlots * slotWords
   const farWords = (SLOTS - nearSlots) * slotWords
   const homes = Math.max(LEAST_BUCKETS, Math.ceil(maxKeys / MEAN_ROWS))
-  const buckets = homes + Math.ceil(homes / 2 ** SHARD_BITS)
-  const places = buckets + Math.min(MOST_SPARES, Math.max(LEAST_SPARES, buckets >> 4))
   const tags = Math.min(MOST_TAGS, Math.max(LEAST_TAGS, Math.ceil(maxKeys / 72)))
+  const overflowAt = homes + Math.ceil(homes / 2 ** SHARD_BITS)
+  const buckets = overflowAt + Math.ceil((tags + 1) / OVERFLOW_TAGS)
+  const places = buckets + Math.min(MOST_SPARES, Math.max(LEAST_SPARES, buckets >> 5))
   const tagWords = TAG_HEAD_WORDS + 2 * TAG_CELLS * columns.length
   const freeAt = COUNTER_WORDS
   const tagsAt = lines(freeAt + places)
@@ -113,6 +124,7 @@ export function regionOf(maxKeys: number, columns: readonly Column[]): Region {
     headWords,
     farWords,
     homes,
+    overflowAt,
     buckets,
     places,
     freeAt,

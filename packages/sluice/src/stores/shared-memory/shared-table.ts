@@ -6,6 +6,7 @@ import { createTable } from '../../rows/table.ts'
 import type { Table } from '../store.ts'
 import { createBucket } from './buckets.ts'
 import { createEviction } from './eviction.ts'
+import { createOverflow } from './overflow.ts'
 import { BLOCK_TAG, BLOCKS, EVICTIONS, FLOORED, type Region, ROWS, TAG_MASK } from './region.ts'
 import { createSharedFloors } from './shared-floors.ts'
 import { createSharedRows } from './shared-rows.ts'
@@ -33,10 +34,11 @@ export function createSharedTable(
   locked?: () => void,
 ): Table<LaidRules> {
   const view = () => createBucket(region, words, locked)
-  const [home, other, floor] = [view(), view(), view()]
+  const [home, other, floor, far] = [view(), view(), view(), view()]
   const book = createSharedTags(region, words, cells, algorithms)
   const layout = createLayout(book, { columns: region.columns, unfit })
-  const floors = createSharedFloors(region, words, cells, floor, layout)
+  const overflow = createOverflow(region, words, cells, far)
+  const floors = createSharedFloors(region, words, cells, floor, overflow, layout, book)
   const eviction = createEviction(region, words, cells, other, floors)
   const rows = createSharedRows(region, words, cells, secret, home, floors, eviction)
   const makeRows = (care: RowCare) => {

@@ -12,6 +12,15 @@ const WRITTEN = 2
 /** Room for the text of a rule. */
 const TEXT_BYTES = 8 * TAG_CELLS
 
+/** SharedTags is a tag book that can find a tag for one column alone. */
+export interface SharedTags extends TagBook {
+  /**
+   * A tag with this column written for this rule, and maybe others too: the one that the rule was
+   * read from, or else the first that this thread met.
+   */
+  tagWith(column: number, rule: Rule): number
+}
+
 /**
  * createSharedTags is a tag book that all threads share, so that each knows for which rules a row
  * was written by another. An entry has the text of each column's rule, which is empty where the column
@@ -22,10 +31,13 @@ export function createSharedTags(
   words: Int32Array,
   cells: Float64Array,
   algorithms: readonly Algorithm[],
-): TagBook {
+): SharedTags {
   const { columns, tags: most, tagsAt, tagWords } = region
   const known: (readonly Written[] | undefined)[] = [[]]
   const tags = new Map([['', 0]])
+  /** The first tag that was met with a column, by its text; and what `tagWith` answered. */
+  const tagsWith = new Map<string, number>()
+  const tagsOfRules = new WeakMap<Rule, number>()
   const entryAt = (tag: number) => tagsAt + tag * tagWords
   const bytesAt = (tag: number, column: number) =>
     new Uint8Array(
@@ -48,6 +60,9 @@ export function createSharedTags(
       const algorithm = algorithms[column]
       const rule = readRule(`${text} ${algorithm.name}`, [algorithm], columns[column].name)
       written.push({ column, rule })
+      tagsOfRules.set(rule, tag)
+      const one = textOf([{ column, rule }])
+      if (!tagsWith.has(one)) tagsWith.set(one, tag)
     }
     known[tag] = written
     tags.set(textOf(written), tag)
@@ -66,6 +81,14 @@ export function createSharedTags(
 
   return {
     written: (tag) => known[tag] ?? load(tag),
+    tagWith(column, rule) {
+      const known = tagsOfRules.get(rule)
+      if (known !== undefined) return known
+      // This thread knows the rule from a row or from a rule set, and so a tag with it.
+      const tag = tagsWith.get(textOf([{ column, rule }]))!
+      tagsOfRules.set(rule, tag)
+      return tag
+    },
     tagOf(written, text) {
       for (const { rule } of written) checkText(rule)
       // Two threads may enter the same at the same time: then both tags mean the same.
