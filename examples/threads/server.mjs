@@ -4,7 +4,7 @@ import { createLimiter, tokenBucket } from 'sluice'
 import { attachSharedMemory } from 'sluice/shared-memory'
 
 const store = attachSharedMemory(workerData)
-const limiter = createLimiter(tokenBucket({ limit: 100, per: '1m' }), { store })
+const limiter = createLimiter(tokenBucket({ limit: 100, per: '1h' }), { store })
 
 const server = createServer((request, response) => {
   const { allowed, remaining, retryAfterMs } = limiter.check(request.socket.remoteAddress ?? '')
