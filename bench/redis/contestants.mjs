@@ -22,6 +22,14 @@ export const contestants = {
     make: (client, limit) => sluice(client, limit, {}),
     makeSafe: (client, limit) => sluice(client, limit, {}, 50),
   },
+  'sluice-window': {
+    label: 'Sluice, fixed window',
+    make: (client, limit) => sluice(client, limit, {}, 5_000, ['fixedWindow']),
+  },
+  'sluice-two-rules': {
+    label: 'Sluice, two rules',
+    make: (client, limit) => sluice(client, limit, {}, 5_000, ['tokenBucket', 'fixedWindow']),
+  },
   'sluice-deny-cache': {
     label: 'Sluice, deny cache',
     make: (client, limit) => sluice(client, limit, { denyCache: { maxKeys: 100_000 } }),
@@ -108,12 +116,20 @@ function upstashShim(client) {
 /**
  * Where speed is measured nobody is to be given up.
  * @param {import('ioredis').Redis} client @param {Limit} limit @param {object} options
+ * @param {number} [timeoutMs] @param {('tokenBucket' | 'fixedWindow')[]} [rules] names of factories
  */
-async function sluice(client, { limit, perMs }, options, timeoutMs = 5_000) {
-  const { createLimiter, tokenBucket } = await import('../../packages/sluice/dist/index.js')
+async function sluice(
+  client,
+  { limit, perMs },
+  options,
+  timeoutMs = 5_000,
+  rules = ['tokenBucket'],
+) {
+  const { createLimiter, ...factories } = await import('../../packages/sluice/dist/index.js')
   const { redisStore } = await import('../../packages/sluice/dist/stores/redis/redis.js')
   const store = redisStore(client, options)
-  const limiter = createLimiter(tokenBucket({ limit, per: perMs }), { store, timeoutMs })
+  const made = rules.map((name) => factories[name]({ limit, per: perMs }))
+  const limiter = createLimiter(made, { store, timeoutMs })
   return async (/** @type {string} */ key) => (await limiter.check(key)).allowed
 }
 

@@ -17,7 +17,10 @@ import { workloads } from './workloads.mjs'
  */
 
 const bench = new URL('..', import.meta.url)
-const basic = ['sluice', 'rate-limit-redis', 'rate-limiter-flexible', 'upstash']
+const basic = [
+  ...['sluice', 'sluice-window', 'sluice-two-rules'],
+  ...['rate-limit-redis', 'rate-limiter-flexible', 'upstash'],
+]
 
 try {
   const options = parseOptions(process.argv.slice(2), Object.keys(contestants), sections)

@@ -11,7 +11,10 @@
  * @property {string[]} contestants
  */
 
-const all = ['sluice', 'rate-limit-redis', 'rate-limiter-flexible', 'upstash']
+const all = [
+  ...['sluice', 'sluice-window', 'sluice-two-rules'],
+  ...['rate-limit-redis', 'rate-limiter-flexible', 'upstash'],
+]
 
 /** @type {Record<string, Workload>} */
 export const workloads = {
