@@ -4,6 +4,7 @@ import { tokenBucket } from '../algorithms/token-bucket.ts'
 import { unlimited } from '../algorithms/unlimited.ts'
 import type { Decision } from '../core/decision.ts'
 import type { Rule } from '../core/rule.ts'
+import { usableKey } from '../core/usable-key.ts'
 import { createLimiter } from '../limiter/limiter.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import { type Dialect, exposed, fieldsOf, retryAfterOf } from './fields.ts'
@@ -110,8 +111,15 @@ describe('fields', () => {
       '"token-bucket";q=10;w=2;pk=:aMOp:, "day";q=100;w=86400;pk=:aMOp:',
     )
     expect([partitionOf(undefined), partitionOf('')]).toEqual(['', ';pk=::'])
-    expect(() => partitionOf(7 as never)).toThrow(/partitionKey must give a string .* got 7/)
-    expect(() => partitionOf('x'.repeat(1_025))).toThrow(/got one of 1025/)
+    expect(() => partitionOf(7)).toThrow(/partitionKey must give a string .* got 7/)
+  })
+
+  it('tell of the key that counts where a client makes up a partition', () => {
+    const told = (pk: string) => Buffer.from(pk.slice(5, -1), 'base64').toString()
+    for (const key of ['x'.repeat(1_025), ['a', 'b'], { a: 'b' }]) {
+      expect(told(partitionOf(key))).toBe(usableKey(key))
+    }
+    expect(partitionOf(null)).toBe('')
   })
 
   it('may be read by scripts, besides what they might read before', () => {

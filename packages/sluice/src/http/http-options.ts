@@ -66,7 +66,7 @@ export interface RateLimitOptions<Request, Response = unknown> {
   readonly headers?: readonly Dialect[]
   /**
    * What the request is counted by, to be told to the client in the fields of `'draft-11'` (`pk`):
-   * only what the request itself says, and no secret. At most 1,024 UTF-16 units. Default: none.
+   * only what the request itself says, and no secret. What is too long is hashed. Default: none.
    */
   readonly partitionKey?: (request: Request) => string | undefined
   /** Decides and reports, and refuses no request because of a rule. A block refuses all the same. */
