@@ -1,6 +1,7 @@
 import { createContext, runInContext } from 'node:vm'
 import { describe, expect, it, vi } from 'vitest'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
+import { unlimited } from '../algorithms/unlimited.ts'
 import { createLimiter } from '../limiter/limiter.ts'
 import { createPolicy } from '../limiter/policy.ts'
 import { createGuard } from './guard.ts'
@@ -179,6 +180,20 @@ describe('the guard', () => {
     expect(detail).toBe(
       'This request costs 11 and can never pass: "token-bucket" admits at most 10. Waiting does not help.',
     )
+  })
+
+  it.each([10_000_001, 2e15, 1e300])('refuses a cost of %d that a client made up', async (cost) => {
+    const guard = createGuard<object, object>({ rules: ten, cost: () => cost })
+    const { refusal, fields } = await guard.enter({}, incoming)
+    expect([refusal?.status, fields]).toEqual([429, []])
+    expect(JSON.parse(refusal?.body ?? '')).toMatchObject({ 'violated-policies': ['token-bucket'] })
+    const limiter = createLimiter(unlimited())
+    const free = createGuard<object, object>({ limiter, cost: () => cost, key: () => 'alice' })
+    expect((await free.enter({}, incoming)).refusal).toBeUndefined()
+    limiter.block('alice', '1h')
+    expect((await free.enter({}, incoming)).refusal?.status).toBe(429)
+    const mistaken = createGuard<object, object>({ rules: ten, cost: () => -cost })
+    expect(() => mistaken.enter({}, incoming)).toThrow(/cost must be a whole number/)
   })
 
   it.each([-5, 1.5, Number.NaN, null, '3', {}])('reports a final cost of %s', async (final) => {

@@ -122,9 +122,10 @@ export function createGuard<Request, Response>(
     cost: number,
     error: unknown,
   ): Entrance | Promise<Entrance> {
-    if (!(error instanceof SluiceError && error.code === 'SLUICE_COST_EXCEEDS_CAPACITY'))
-      throw error
-    if (!shadow) return refuse(request, key, undefined, neverOf(cost, rulesFor(key, call)), [])
+    if (!isTooMuch(error, cost)) throw error
+    const rules = rulesFor(key, call)
+    const isLimited = rules.length === 0 || rules.some(({ capacity }) => capacity < cost)
+    if (isLimited && !shadow) return refuse(request, key, undefined, neverOf(cost, rules), [])
     // The limiter throws before it looks for a block.
     return after(limiter.peek(key, 0, call), (decision) =>
       decision.source === 'blocked' ? conclude(request, key, call, cost, decision) : PASSED,
@@ -250,6 +251,16 @@ export function located(client: Found): Located {
     'rateLimit: the address of this request is not known. Give `key`, `address`, or `trustProxy` ' +
       'if a proxy of yours writes X-Forwarded-For.',
   )
+}
+
+/**
+ * isTooMuch tells a cost that no waiting could help from a mistake: also one that is above what a
+ * limiter takes, such as the length of a body that a client announces.
+ */
+function isTooMuch(error: unknown, cost: number): boolean {
+  if (!(error instanceof SluiceError)) return false
+  if (error.code === 'SLUICE_COST') return Number.isInteger(cost) && cost > MOST_UNITS
+  return error.code === 'SLUICE_COST_EXCEEDS_CAPACITY'
 }
 
 /** A browser asks first whether it may ask: that is not the request yet. */
