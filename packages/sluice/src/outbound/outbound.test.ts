@@ -190,6 +190,15 @@ describe('pauseOf', () => {
     [429, { 'retry-after': '9', age: '4, 1' }, 5_000],
     [503, { 'retry-after': 'Thu, 01 Jan 2026 00:00:07 GMT', age: '4' }, 7_000],
     [429, { 'retry-after': '9', age: '10', ratelimit: '"a";r=0;t=60' }, 0],
+    // A policy with a burst below its quota gives back one unit after the other.
+    [200, { ratelimit: '"a";r=0;t=1', 'ratelimit-policy': '"a";q=20;w=1;sluice-burst=1' }, 50],
+    [200, { ratelimit: '"a";r=0;t=3', 'ratelimit-policy': '"a";q=2;w=5;sluice-burst=1' }, 2_500],
+    [200, { ratelimit: '"a";r=0;t=2', 'ratelimit-policy': '"a";q=20;w=1;sluice-burst=1' }, 2_000],
+    [200, { ratelimit: '"a";r=0;t=1', 'ratelimit-policy': '"b";q=20;w=1;sluice-burst=1' }, 1_000],
+    [200, { ratelimit: '"a";r=0;t=1', 'ratelimit-policy': '"a";q=0;w=1;sluice-burst=1' }, 1_000],
+    [200, { ratelimit: '"a";r=0;t=1', 'ratelimit-policy': '"a";q=20;w=1' }, 1_000],
+    [200, { ratelimit: '"a";r=0;t=1', 'ratelimit-policy': '"a";q=20;w=1;sluice-burst=1,' }, 1_000],
+    [429, { ratelimit: '"a";r=0;t=1', 'ratelimit-policy': '"a";q=20;w=1;sluice-burst=1' }, 1_000],
   ])('of %i with %o is %i ms', (status, headers, expected) =>
     expect(pauseOf(new Response(null, { status, headers }), nowMs)).toBe(expected),
   )
@@ -210,6 +219,29 @@ describe('pauseOf', () => {
       const fields = fieldsOf(dialects, decision, [rule], nowMs)
       const headers = fields.map(([name, value]) => [name, value] as [string, string])
       expect(pauseOf(new Response(null, { headers }), nowMs)).toBe(1_000)
+    }
+  })
+
+  it('is no longer than a limiter of our own needs whose burst is below its limit', () => {
+    for (const [limit, burst, cost] of [
+      [100, 1, 1],
+      [60, 7, 3],
+      [3, 2, 1],
+      [1, 1, 1],
+    ]) {
+      const rule = tokenBucket({ limit, per: '1s', burst })
+      const clock = manualClock()
+      const limiter = createLimiter(rule, { clock })
+      limiter.check('a', burst % cost)
+      for (let calls = 0; calls < 50; calls += 1) {
+        const decision = limiter.check('a', cost)
+        expect(decision.allowed).toBe(true)
+        const fields = fieldsOf(['draft-11'], decision, [rule], nowMs)
+        const headers = fields.map(([name, value]) => [name, value] as [string, string])
+        const pauseMs = pauseOf(new Response(null, { headers }), nowMs, cost)
+        expect(pauseMs).toBeLessThanOrEqual((cost * 1_000) / limit)
+        clock.advance(Math.ceil(pauseMs * 1_000) / 1_000)
+      }
     }
   })
 })

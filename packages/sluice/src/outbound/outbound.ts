@@ -55,7 +55,7 @@ export function throttled(fetch: Fetch, options: ThrottleOptions): Fetch {
     })
     if (!allowed) throw tooLong(own, retryAfterMs)
     const response = await fetch(request)
-    await pause(limiter, own, Math.min(pauseOf(response, Date.now()), LONGEST_PAUSE_MS))
+    await pause(limiter, own, Math.min(pauseOf(response, Date.now(), units), LONGEST_PAUSE_MS))
     return response
   }
 }
@@ -83,13 +83,40 @@ function tooLong(key: string, retryAfterMs: number): SluiceError {
  * pauseOf is how long a server wants to be left alone, in milliseconds; 0 if it does not say so. Of a
  * response from a cache (`Age`), durations began when it was made.
  */
-export function pauseOf({ status, headers }: Response, nowMs: number): number {
+export function pauseOf({ status, headers }: Response, nowMs: number, cost = 1): number {
   const ageMs = ageOf(headers)
   const isRefusal = status === 429 || status === 503
   const asked = isRefusal
     ? retryAfterMs(headers.get('retry-after')?.trim() ?? '', nowMs, ageMs)
     : undefined
-  return asked ?? (status === 503 ? 0 : usedUpMs(headers, nowMs, ageMs))
+  if (asked !== undefined || status === 503) return asked ?? 0
+  return usedUpMs(headers, nowMs, ageMs, isRefusal ? NO_GAPS : gapsOf(headers, cost))
+}
+
+/** Seconds until a policy gives back one unit, and as much as the call costs. */
+interface Gap {
+  readonly unitS: number
+  readonly costS: number
+}
+
+/** By the name of the policy. */
+type Gaps = ReadonlyMap<unknown, Gap>
+
+const NO_GAPS: Gaps = new Map()
+
+/**
+ * Of policies with a `sluice-burst`, whose units come back one by one: after the last one that was
+ * left the next comes within such a gap, while `t` is whole seconds.
+ */
+function gapsOf(headers: Headers, cost: number): Gaps {
+  const gaps = new Map<unknown, Gap>()
+  for (const { value, parameters } of parseList(headers.get('ratelimit-policy') ?? '') ?? []) {
+    const [quota, windowS] = [countOf(parameters.get('q')), countOf(parameters.get('w'))]
+    if (!quota || !windowS || !parameters.has('sluice-burst')) continue
+    const unitS = windowS / quota
+    gaps.set(value, { unitS, costS: unitS * Math.max(1, cost) })
+  }
+  return gaps
 }
 
 /** How long ago a response was made, as caches tell: of several values the first counts. */
@@ -108,9 +135,9 @@ function retryAfterMs(text: string, nowMs: number, ageMs: number): number | unde
 }
 
 /** Where a field says that nothing is left: how long until that changes. */
-function usedUpMs(headers: Headers, nowMs: number, ageMs: number): number {
+function usedUpMs(headers: Headers, nowMs: number, ageMs: number, gaps: Gaps): number {
   const field = headers.get('ratelimit') ?? ''
-  const seconds = listedSeconds(field) ?? namedSeconds(field)
+  const seconds = listedSeconds(field, gaps) ?? namedSeconds(field)
   if (seconds !== undefined) return Math.max(0, seconds * 1_000 - ageMs)
   for (const name of ['ratelimit', 'x-ratelimit']) {
     if (headers.get(`${name}-remaining`)?.trim() !== '0') continue
@@ -127,12 +154,12 @@ function usedUpMs(headers: Headers, nowMs: number, ageMs: number): number {
  * Of a list of policies, as since draft-8: the longest time of those with nothing left. Undefined if
  * it is none, if one of its items is not as the draft has it, or if it tells no time.
  */
-function listedSeconds(field: string): number | undefined {
+function listedSeconds(field: string, gaps: Gaps): number | undefined {
   const items = parseList(field)
   if (!items || items.length === 0) return undefined
   let seconds = 0
   let isTold = true
-  for (const { kind, parameters } of items) {
+  for (const { kind, value, parameters } of items) {
     const left = countOf(parameters.get('r'))
     const window = parameters.get('t')
     const windowS = countOf(window)
@@ -140,9 +167,15 @@ function listedSeconds(field: string): number | undefined {
     if (!isKnown || (window !== undefined && windowS === undefined)) return undefined
     if (left > 0) continue
     if (windowS === undefined) isTold = false
-    else seconds = Math.max(seconds, windowS)
+    else seconds = Math.max(seconds, withinS(windowS, gaps.get(value)))
   }
   return seconds > 0 || isTold ? seconds : undefined
+}
+
+/** A longer time than it takes for one unit is debt, or a wait that the server knows better. */
+function withinS(windowS: number, gap: Gap | undefined): number {
+  if (gap === undefined || windowS > Math.ceil(gap.unitS)) return windowS
+  return Math.min(windowS, gap.costS)
 }
 
 /** The same of a dictionary, as in draft-7. */
