@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
 import { SluiceError } from '../core/errors.ts'
 import { fieldsOf } from '../http/fields.ts'
@@ -10,6 +10,7 @@ import { pauseOf, throttled } from './outbound.ts'
 
 let server: Server | undefined
 afterEach(() => {
+  vi.unstubAllEnvs()
   server?.closeAllConnections()
   server?.close()
 })
@@ -202,6 +203,19 @@ describe('pauseOf', () => {
   ])('of %i with %o is %i ms', (status, headers, expected) =>
     expect(pauseOf(new Response(null, { status, headers }), nowMs)).toBe(expected),
   )
+
+  it('is until the same instant whatever the form of a date, and wherever the client is', () => {
+    vi.stubEnv('TZ', 'America/New_York')
+    expect(new Date(nowMs).getHours()).toBe(19)
+    for (const date of [
+      'Thu, 01 Jan 2026 00:00:07 GMT',
+      'Thursday, 01-Jan-26 00:00:07 GMT',
+      'Thu Jan  1 00:00:07 2026',
+    ]) {
+      const headers = { 'retry-after': date }
+      expect(pauseOf(new Response(null, { status: 429, headers }), nowMs)).toBe(7_000)
+    }
+  })
 
   it('is the longest of several field lines', () => {
     const headers = new Headers({ ratelimit: '"a";r=0;t=4' })

@@ -130,7 +130,8 @@ function retryAfterMs(text: string, nowMs: number, ageMs: number): number | unde
     return Math.max(0, Math.max(...text.split(',').map(Number)) * 1_000 - ageMs)
   }
   if (!/^(mon|tue|wed|thu|fri|sat|sun)[a-z]*,? /i.test(text)) return undefined
-  const atMs = Date.parse(text)
+  // Dates of HTTP are in GMT; one of their forms does not say so.
+  const atMs = Date.parse(/ \d{4}$/.test(text) ? `${text} GMT` : text)
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs)
 }
 
