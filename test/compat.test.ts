@@ -143,6 +143,7 @@ describe('express-rate-limit', () => {
   it('says what is wrong', async () => {
     expect(() => expressStore({ store: {} as never })).toThrow(/store must be a store/)
     expect(() => expressStore({ client: 1 } as never)).toThrow(/there is no option "client"/)
+    expect(() => fastifyStore(memoryStore() as never)).toThrow(/got a store\. Pass { store: … }/)
     const store = expressStore()
     await expect(store.increment('alice')).rejects.toThrow(/rateLimit\(\{ store \}\)/)
     expect(() => store.init({ windowMs: 0 })).toThrow(/windowMs must be/)

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
+import fastify from 'fastify'
 import { createLimiter, fixedWindow, leakyBucket, tokenBucket } from 'sluice'
+import { rateLimit as forFastify } from 'sluice/fastify'
 import { redisStore } from 'sluice/redis'
 import { type Item, parseDictionary, parseList } from 'structured-headers'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -243,6 +245,12 @@ for (const [name, start] of Object.entries(servers)) {
     })
   })
 }
+
+it('tells who registers it as other plugins of Fastify how to write it', () => {
+  expect(() => forFastify(fastify() as never)).toThrow(
+    /got an app\. Write app\.register\(rateLimit/,
+  )
+})
 
 const problemOf = async (response: Response) => (await response.json()) as Record<string, string>
 const typeOf = async (response: Response) => (await problemOf(response)).type

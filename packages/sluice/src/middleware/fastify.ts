@@ -24,6 +24,7 @@ declare module 'fastify' {
  * the same limiter unless it names another; `rateLimit: false` leaves it alone.
  */
 export function rateLimit(options: Options): FastifyPluginCallback {
+  checkNoApp(options)
   const base = createGuard(options)
   const guards = new WeakMap<object, Guard<FastifyRequest, FastifyReply>>()
 
@@ -78,6 +79,15 @@ export function rateLimit(options: Options): FastifyPluginCallback {
     [Symbol.for('skip-override')]: true,
     [Symbol.for('fastify.display-name')]: 'sluice',
   })
+}
+
+/** Most plugins are registered by themselves, and Fastify then calls them with the app. */
+function checkNoApp(options: unknown): void {
+  if (typeof (options as { addHook?: unknown } | undefined)?.addHook !== 'function') return
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    'rateLimit: options must be an object, got an app. Write app.register(rateLimit({ rules: … })).',
+  )
 }
 
 function drop(reply: FastifyReply): void {

@@ -46,6 +46,7 @@ export function checkDropIn<Options extends DropInOptions>(
   options: Options,
   own: readonly string[] = [],
 ): Options & { readonly store: Store | AsyncStore } {
+  checkNoStore(where, options)
   checkOptions(where, options, [
     'store',
     'name',
@@ -60,6 +61,15 @@ export function checkDropIn<Options extends DropInOptions>(
   throw new SluiceError(
     'SLUICE_OPTION',
     `${where}: store must be a store such as memoryStore() or redisStore(), got ${shown(store)}.`,
+  )
+}
+
+/** A store on its own is what many write first. */
+function checkNoStore(where: string, options: object | undefined): void {
+  if (typeof (options as Partial<Store> | undefined)?.open !== 'function') return
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `${where}: options must be an object, got a store. Pass { store: … }.`,
   )
 }
 
