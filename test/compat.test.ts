@@ -34,6 +34,10 @@ const stores = {
 }
 const names = Object.keys(stores) as (keyof typeof stores)[]
 
+/** Of a burst, no call may be decided locally because the machine is busy. */
+const patient = (name: keyof typeof stores) =>
+  name === 'redis' ? { store: stores[name](), timeoutMs: 10_000 } : { store: stores[name]() }
+
 /** What a middleware does to requests, on a real socket. */
 async function withExpress(
   handler: express.RequestHandler,
@@ -71,7 +75,7 @@ describe.each(names)('express-rate-limit on %s', (name) => {
         windowMs: 60_000,
         limit: 5,
         standardHeaders: 'draft-7',
-        store: expressStore({ store: stores[name]() }),
+        store: expressStore(patient(name)),
       }),
       async (get) => {
         const all = await Promise.all(Array.from({ length: 20 }, () => get()))
@@ -274,7 +278,7 @@ describe.each(names)('@fastify/rate-limit on %s', (name) => {
     await app.register(fastifyRateLimit, {
       max: 5,
       timeWindow: 60_000,
-      store: fastifyStore({ store: stores[name]() }),
+      store: fastifyStore(patient(name)),
     })
     app.get('/', () => 'hello')
     const all = await Promise.all(Array.from({ length: 20 }, () => app.inject('/')))
