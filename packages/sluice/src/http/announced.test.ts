@@ -62,7 +62,7 @@ describe('what is left, and for how long,', () => {
     expect(after(minute, 59, 1)).toBe('r=0;t=1')
     expect(after(fixedWindow({ limit: 2, per: '1m' }), 1, 1)).toBe('r=0;t=60')
     // Its next unit comes after the next window has begun, which is longer than the policy says.
-    expect(after(slidingWindowCounter({ limit: 8, per: '1m' }), 7, 1)).toBe('r=0;t=60')
+    expect(after(slidingWindowCounter({ limit: 8, per: '1m' }), 7, 1)).toBe('r=0;t=68')
   })
 
   it('of units that are left suggests no higher rate than the policy', () => {
@@ -160,9 +160,10 @@ function contradictions(rules: readonly Rule[], decision: Decision): string[] {
       must(retryAfter >= t, `${rule.name}: Retry-After is at least t`)
       must(t * 1_000 >= each.retryAfterMs, `${rule.name}: t is at least the wait`)
     } else {
-      must(t <= w, `${rule.name}: t is at most w`)
+      must(t <= w || r === 0, `${rule.name}: t is at most w while something is left`)
       must(r === each.remaining, `${rule.name}: r is what remains`)
-      must(t >= Math.min(w, each.nextAfterMs / 1_000), `${rule.name}: t is no earlier than a unit`)
+      const nextS = Math.min(r === 0 ? Number.POSITIVE_INFINITY : w, each.nextAfterMs / 1_000)
+      must(t >= nextS, `${rule.name}: t is no earlier than a unit`)
     }
     if (each.remaining === q && decision.source !== 'blocked') {
       must(r === q && t === w, `${rule.name}: all of it`)

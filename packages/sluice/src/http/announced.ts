@@ -70,13 +70,14 @@ function announcedOf({ name, limit, perUs, capacity, fullUs, fullRest }: Rule): 
 
 /**
  * secondsOf is the effective window of a rule that has `remaining` left: the whole seconds within
- * which a client can use no more. It is never longer than the window of the policy, unless the rule
- * refuses, and what is left never suggests a higher rate than the policy does.
+ * which a client can use no more. What is left never suggests a higher rate than the policy does, and
+ * while something is left the window is never longer than that of the policy. With nothing left it is
+ * the time to the next unit, whatever that is: a client that waits so long is admitted.
  */
 export function secondsOf(each: RuleDecision, policy: Announced | undefined): number {
   if (each.retryAfterMs > 0) return Math.ceil(each.retryAfterMs / 1_000)
   const next = Math.ceil(each.nextAfterMs / 1_000)
-  if (policy === undefined) return next
+  if (policy === undefined || each.remaining === 0) return next
   const { quota, windowS } = policy
   // ceil(remaining · window / quota), exact.
   const paced = windowS - mulDiv(quota - unitsLeft(each, quota), windowS, quota)
