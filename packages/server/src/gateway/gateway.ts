@@ -8,7 +8,7 @@ import { answer, stopping } from './answer.ts'
 import { bodyProblem, sized } from './body.ts'
 import { hideType, withType } from './content-type.ts'
 import type { OnFailure } from './failure.ts'
-import { addLingering, hangUp, hasHungUp, isLong } from './hang-up.ts'
+import { addLingering, discard, hangUp, hasHungUp, isLong } from './hang-up.ts'
 import { unclearHeader } from './identity.ts'
 import { exactPath, plainPath } from './path.ts'
 import { createProxy } from './proxy.ts'
@@ -114,7 +114,11 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   })
 
   app.addHook('onRequest', (request, reply, next) => {
-    if (hasHungUp(request.raw)) return void reply.hijack()
+    if (hasHungUp(request.raw)) {
+      // Its response would never be written, and Node keeps them in line.
+      discard(request.raw.socket, bodyBytes)
+      return void reply.hijack()
+    }
     if (isClosing) return refuse(request, reply, stopping)
     const wrong = bodyProblem(request.raw, bodyBytes)
     if (wrong) {

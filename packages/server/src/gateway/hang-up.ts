@@ -72,24 +72,35 @@ export function addLingering(server: Server, mostBytes: number): void {
   })
 }
 
+const discarding = new WeakSet<Socket>()
+
+/**
+ * discard parses nothing more of what a client sends on a connection. The gateway hangs up when the
+ * responses before are done, or after `mostBytes`.
+ */
+export function discard(socket: Socket, mostBytes: number): void {
+  if (discarding.has(socket) || socket.destroyed) return
+  discarding.add(socket)
+  let left = mostBytes
+  socket.removeAllListeners('data')
+  socket.on('data', ({ length }) => {
+    left -= length
+    if (left < 0) socket.destroy()
+  })
+  socket.resume()
+  // Node may have stopped reading for want of room in the body, behind the back of the stream.
+  socket._read(0)
+}
+
 const lingering = new WeakSet<Socket>()
 
 function linger(socket: Socket, mostBytes: number): void {
   if (lingering.has(socket)) return
   lingering.add(socket)
   hungUp.add(socket)
-  let left = mostBytes
-  // Nothing that follows is parsed.
-  socket.removeAllListeners('data')
-  socket.on('data', ({ length }) => {
-    left -= length
-    if (left < 0) socket.destroy()
-  })
   socket.once('end', () => socket.destroy())
   socket.end()
-  socket.resume()
-  // Node may have stopped reading for want of room in the body, behind the back of the stream.
-  socket._read(0)
+  discard(socket, mostBytes)
   const late = setTimeout(() => socket.destroy(), LINGER_MS).unref()
   socket.once('close', () => clearTimeout(late))
 }
