@@ -47,6 +47,7 @@ it.each([
   [['alice'], 'give what a client is known by'],
   [['--api-key', '-'], '--api-key must not be empty'],
   [['--api-key', '-', '--subject', '-'], 'only one value can be read'],
+  [['--api-key', 'Bearer abc 1'], 'read this secret in different ways'],
   [['--address', '203.0.113.7:80'], 'must be an IP address without a port, got "203.0.113.7:80"'],
   [['--header', 'x-user'], '--header must be NAME:VALUE'],
   [['--route', 'a', '--route', 'b'], '--route can be given once'],

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { addressKey, SluiceError } from 'sluice'
+import { plainSecret } from '../gateway/identity.ts'
 import { routeKey } from '../gateway/route-key.ts'
 import type { KeyPart, RouteSettings } from '../settings.ts'
 import { type Command, type Io, readArguments } from './command.ts'
@@ -68,6 +69,9 @@ function add(client: Client, option: string, value: string): void {
   const { key, headers } = client
   if (option === 'api-key') {
     // Its header has no part in the key.
+    if (plainSecret(value) === undefined) {
+      throw mistake('--api-key: servers read this secret in different ways; the address counts.')
+    }
     key.push({ from: 'api-key', name: `secret ${key.length}` })
     headers[`secret ${key.length - 1}`] = value
   } else if (option === 'header') {

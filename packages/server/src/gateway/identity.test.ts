@@ -35,12 +35,28 @@ describe('the headers that tell who asks', () => {
 })
 
 describe('plainSecret', () => {
-  it.each(['Bearer abC', 'bearer abC', 'BEARER   abC', 'bEaReR \t abC ', 'Bearer\u00a0abC'])(
-    'of %j is that of Bearer abC',
-    (secret) => expect(plainSecret(secret)).toBe('Bearer abC'),
+  it.each([
+    'Bearer abC',
+    'bearer abC',
+    'BEARER   abC',
+    'bEaReR \t abC ',
+    'Bearer\u00a0abC',
+    'Bearer abC\u00a0',
+  ])('of %j is that of Bearer abC', (secret) => expect(plainSecret(secret)).toBe('Bearer abC'))
+
+  it.each(['Basic YTo', 'Basic YTo=', 'basic YTp===', 'BASIC  YTr='])(
+    'of %j is that of Basic YTo=',
+    (secret) => expect(plainSecret(secret)).toBe('Basic YTo='),
   )
 
-  it.each(['abC', 'Bearer', 'Basic YTpi', '', 'a=b c', ' '])('leaves %j as it is', (secret) =>
-    expect(plainSecret(secret)).toBe(secret),
+  it.each(['abC', 'a, b', 'Bearer', 'Bearer 1|a.b-c_d~e+f/g==', 'Basic YTpi', '', 'a=b c'])(
+    'leaves %j as it is',
+    (secret) => expect(plainSecret(secret)).toBe(secret),
   )
+
+  it.each([
+    ...['Bearer abc 1', 'Bearer abc,1', 'Bearer abc;1', 'Bearer abc\u00851'],
+    ...['Token token="abc", nonce="1"', 'Bearer a=b', 'Basic YT.o', 'Basic YTo=YTo', 'Basic Y Y'],
+    ...['abc\u00a0', '\u0085abc'],
+  ])('of %j is none: some read less of it', (secret) => expect(plainSecret(secret)).toBeUndefined())
 })

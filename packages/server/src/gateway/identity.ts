@@ -46,10 +46,18 @@ function isNamed(connection: string | undefined, name: string): boolean {
 
 /**
  * plainSecret is a secret as it is hashed. The scheme of an `Authorization` may be spelt in any
- * case, with any space behind it; here it is `Bearer`, and one space.
+ * case, with any space behind it; here it is `Bearer`, and one space. `Basic` has many spellings of
+ * one name and password, and is encoded anew. Undefined for what servers read in different ways: of
+ * `Bearer abc 1` and `Bearer abc 2` some take `abc`, and each would have a limit of its own.
  */
-export function plainSecret(secret: string): string {
+export function plainSecret(secret: string): string | undefined {
   const [, scheme, rest] = /^([a-z][\w-]*)\s+(\S.*)$/is.exec(secret) ?? []
-  if (scheme === undefined) return secret
-  return `${scheme[0].toUpperCase()}${scheme.slice(1).toLowerCase()} ${rest.trimEnd()}`
+  if (scheme === undefined) return /^[^!-~]|[^!-~]$/.test(secret) ? undefined : secret
+  const name = `${scheme[0].toUpperCase()}${scheme.slice(1).toLowerCase()}`
+  const text = rest.trimEnd()
+  if (name !== 'Basic') {
+    return /^(?=[!-~]+$)[^,;="]+=*$/.test(text) ? `${name} ${text}` : undefined
+  }
+  if (!/^[a-z\d+/_-]+=*$/i.test(text)) return undefined
+  return `Basic ${Buffer.from(text, 'base64').toString('base64')}`
 }

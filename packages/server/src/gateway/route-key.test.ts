@@ -27,6 +27,11 @@ describe('the key of a route', () => {
     expect(keyOf([secret, { from: 'route' }], { 'x-api-key': 'abc' })).toBe(`47:${hash}6:search`)
   })
 
+  it('is the address where a secret is not clear', () => {
+    const parts = [{ from: 'api-key', name: 'authorization' }] as const
+    expect(keyOf([...parts], { authorization: 'Bearer abc 1' })).toBe('192.0.2.1')
+  })
+
   it('is the same for each spelling of a scheme', () => {
     const by = (authorization: string) =>
       keyOf([{ from: 'api-key', name: 'authorization' }], { authorization })

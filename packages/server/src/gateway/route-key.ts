@@ -56,7 +56,9 @@ function partReader(part: KeyPart, route: string, { addressOf, tokens }: KeySour
   return ({ headers }) => {
     const value = headers[name]
     if (typeof value !== 'string' || value === '') return undefined
-    return from === 'api-key' ? hashed(plainSecret(value)) : readable(name, value)
+    if (from === 'header') return readable(name, value)
+    const secret = plainSecret(value)
+    return secret === undefined ? undefined : hashed(secret)
   }
 }
 
