@@ -164,6 +164,8 @@ const readers: Record<string, (target: string) => string | undefined> = {
     ),
   'without parameters': (target) => target.split(/[?#]/)[0].replace(/;[^/]*/g, ''),
   'decoded before the query': (target) => tried(() => decodeURIComponent(target).split(/[?#]/)[0]),
+  'decoded before the query, then cleaned': (target) =>
+    tried(() => posix.normalize(decodeURIComponent(target).split(/[?#]/)[0])),
 }
 
 function tried<T>(read: () => T): T | undefined {

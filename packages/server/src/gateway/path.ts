@@ -50,5 +50,6 @@ function isUnclear(path: string): boolean {
     const code = path.charCodeAt(i)
     if (code < 32 || code === 127 || code === 92) return true
   }
-  return /(^|\/)\.{1,2}(\/|$)/.test(path)
+  // A server may cut off what follows a `?` or `#` after it has decoded the path.
+  return /(^|\/)\.{1,2}([/?#]|$)/.test(path)
 }
