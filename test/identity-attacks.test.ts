@@ -1,6 +1,6 @@
 import { parseRule } from 'sluice'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { KeyPart, Settings } from '../packages/server/src/settings.ts'
+import type { KeyPart, RouteSettings, Settings } from '../packages/server/src/settings.ts'
 import { rawly } from './server/rawly.ts'
 import { closeAll, serveUpstream, settingsOf, start } from './server/service.ts'
 
@@ -13,9 +13,12 @@ const jwt: Settings['jwt'] = {
 }
 
 /** What the gateway answers to these fields, and what /v1/auth does. */
-async function serve(key: readonly KeyPart[]) {
+function serve(key: readonly KeyPart[]) {
+  return serveRoutes([{ path: '/**', key, rules: [parseRule('5/1h')] }])
+}
+
+async function serveRoutes(routes: Partial<RouteSettings>[]) {
   const upstream = await serveUpstream()
-  const routes = [{ path: '/**', key, rules: [parseRule('5/1h')] }]
   const { gatewayUrl, apiUrl } = await start(settingsOf({ jwt }, routes, upstream.url))
   const ask = async (url: string, path: string, fields: readonly string[]) => {
     const lines = ['Host: localhost', ...fields, ...(fields.some(isConnection) ? [] : [CLOSE])]
@@ -76,6 +79,40 @@ describe('a header that tells who asks', () => {
 function twice(name: string): string[] {
   return [`${name}: Bearer a`, `${name}: Bearer b`]
 }
+
+describe('a header that routes are matched by', () => {
+  const bulk = ['X-Plan: bulk']
+  const spellings = [
+    ['X-Plan: bulk', 'X-Plan: bulk'],
+    ['X-Plan: small', 'X-Plan: bulk'],
+    ['X-Plan: bulk', 'X-Plan: small'],
+    ['X_Plan: bulk'],
+    ['X-Plan: small', 'X_PLAN: bulk'],
+  ]
+
+  it('has the limit of each value that came', async () => {
+    const rules = [parseRule('1/1h')]
+    const routes = [{ headers: { 'x-plan': 'bulk' }, rules }, { rules: [parseRule('2/1h')] }]
+    const { gateway, auth } = await serveRoutes(routes)
+    expect([await gateway(...bulk), await gateway('X-Plan: small')]).toEqual(['200', '200'])
+    for (const fields of spellings) {
+      expect([fields, await gateway(...fields), await auth(...fields)]).toEqual([
+        fields,
+        ...['429', '429'],
+      ])
+    }
+  })
+
+  it('opens a route only where all that came are the same', async () => {
+    const routes = [{ headers: { 'x-plan': 'bulk' }, isOpen: true }, { rules: [parseRule('1/1h')] }]
+    const { gateway } = await serveRoutes(routes)
+    expect([await gateway(), await gateway()]).toEqual(['200', '429'])
+    expect(await gateway(...bulk)).toBe('200')
+    for (const fields of spellings.slice(0, 3)) {
+      expect([fields, await gateway(...fields)]).toEqual([fields, '429'])
+    }
+  })
+})
 
 describe('what a proxy says of a request', () => {
   it.each([

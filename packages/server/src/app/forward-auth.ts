@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Guard } from '../api/api.ts'
-import { unclearHeader } from '../gateway/identity.ts'
+import { headerReadings, unclearHeader } from '../gateway/identity.ts'
 import { exactPath, plainPath } from '../gateway/path.ts'
 import { type Asked, isHostText } from '../gateway/router.ts'
 import type { Route } from '../gateway/routes.ts'
@@ -38,7 +38,7 @@ export function addForwardAuth(
         path,
         exact: exactPath(urls[0]),
         host: hosts[0],
-        header: (name) => headerOf(request, name),
+        header: (name) => headerReadings(request.raw, name),
       })
       if (route && unclearHeader(request.raw, route.identity) !== undefined) return refuse()
       if (!route?.limit) return reply.code(200).send()

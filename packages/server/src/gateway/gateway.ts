@@ -9,7 +9,7 @@ import { bodyProblem, sized } from './body.ts'
 import { hideType, withType } from './content-type.ts'
 import type { OnFailure } from './failure.ts'
 import { addLingering, discard, hangUp, hasHungUp, isLong } from './hang-up.ts'
-import { unclearHeader } from './identity.ts'
+import { headerReadings, unclearHeader } from './identity.ts'
 import { exactPath, plainPath } from './path.ts'
 import { createProxy } from './proxy.ts'
 import { type Asked, isHostText } from './router.ts'
@@ -94,7 +94,7 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
       path,
       exact: exactPath(url),
       host: request.headers.host,
-      header: (name: string) => one(request.headers[name]),
+      header: (name: string) => headerReadings(request, name),
     }
     const route = current().find(asked)
     if (!route) return unknownRoute
@@ -193,10 +193,6 @@ function isHost({ headers, rawHeaders }: IncomingMessage): boolean {
     if (rawHeaders[i].length === 4 && rawHeaders[i].toLowerCase() === 'host') hosts += 1
   }
   return hosts === 1 && isHostText(headers.host ?? '')
-}
-
-function one(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value.join(', ') : value
 }
 
 const badPath = problem(

@@ -45,6 +45,24 @@ function isNamed(connection: string | undefined, name: string): boolean {
 }
 
 /**
+ * headerReadings are the values that servers may take for a header: each that came, also under the
+ * name that CGI takes for the same, and all of them in one.
+ */
+export function headerReadings(
+  { rawHeaders, headers }: IncomingMessage,
+  name: string,
+): readonly string[] {
+  const plain = name.replaceAll('_', '-')
+  const values: string[] = []
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i].length !== name.length) continue
+    if (rawHeaders[i].toLowerCase().replaceAll('_', '-') === plain) values.push(rawHeaders[i + 1])
+  }
+  if (values.length > 1) values.push([headers[name]].flat().join(', '))
+  return values
+}
+
+/**
  * plainSecret is a secret as it is hashed. The scheme of an `Authorization` may be spelt in any
  * case, with any space behind it; here it is `Bearer`, and one space. `Basic` has many spellings of
  * one name and password, and is encoded anew. Undefined for what servers read in different ways: of

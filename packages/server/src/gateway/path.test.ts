@@ -76,7 +76,7 @@ describe('the router', () => {
       },
     }))
     const given = {
-      ...{ method: 'GET', path: '/', exact: '/', host: undefined, header: () => undefined },
+      ...{ method: 'GET', path: '/', exact: '/', host: undefined, header: () => [] },
       ...asked,
     }
     return createRouter(list as { settings: RouteSettings }[])(given)?.settings.name
@@ -124,7 +124,7 @@ describe('the router', () => {
     expect(find(routes, { host: 'api.Example.com:8080' })).toBe('1')
     expect(find(routes, { host: 'example.com.' })).toBe('2')
     expect(find(routes, { host: 'badexample.com' })).toBe('4')
-    expect(find(routes, { header: () => '1' })).toBe('3')
+    expect(find(routes, { header: () => ['1'] })).toBe('3')
   })
 
   const open = [{ path: '/health', isOpen: true }, { path: '/**' }]
@@ -202,7 +202,7 @@ describe('targets that are put together at random', () => {
       for (let n = random() * 5; n > 0; n -= 1) target += parts[Math.floor(random() * parts.length)]
       const path = plainPath(target)
       if (path === undefined) continue
-      const asked = { method: 'GET', host: undefined, header: () => undefined }
+      const asked = { method: 'GET', host: undefined, header: () => [] }
       const found = route({ ...asked, path, exact: exactPath(target) })?.settings.path
       if (found === '/login') limited += 1
       if (found === '/health') open += 1

@@ -9,7 +9,8 @@ export interface Asked {
   /** From `exactPath`. */
   readonly exact: string
   readonly host: string | undefined
-  header(name: string): string | undefined
+  /** From `headerReadings`. */
+  header(name: string): readonly string[]
 }
 
 /** createRouter finds the first route that is meant for a request. */
@@ -41,7 +42,13 @@ function matcherOf({ methods, path, host, headers, isOpen }: RouteSettings): Mat
     (methods.length === 0 || methods.includes(asked.method)) &&
     fits(asked, readings) &&
     (host === '' || matchesHost(host, asked.host)) &&
-    wanted.every(([name, value]) => asked.header(name) === value)
+    wanted.every(([name, value]) => hasValue(asked.header(name), value, isOpen))
+}
+
+/** As of paths: a limit holds for what some server may read, an exception for what all do. */
+function hasValue(readings: readonly string[], value: string, isOpen: boolean): boolean {
+  if (isOpen) return readings.length > 0 && readings.every((each) => each === value)
+  return readings.includes(value)
 }
 
 /** `*` is one segment, `**` at the end any number of them. */
