@@ -33,7 +33,9 @@ describe('the fields of a request', () => {
 
   it.each([
     ...['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-port'],
-    ...['x-forwarded-proto', 'x-real-ip'],
+    ...['x-forwarded-proto', 'x-real-ip', 'x-forwarded-prefix', 'x-forwarded-uri'],
+    ...['x-original-url', 'x-original-uri', 'x-rewrite-url', 'x-original-method'],
+    ...['x_forwarded_for', 'x-forwarded_host', 'x_real_ip', 'x_original_url'],
   ])('that only a proxy may say are passed on from such: %s', (name) => {
     const headers = { host: 'a.example', [name]: 'made up' }
     expect(passedOn(headers)).toEqual({ host: 'a.example', ...ours })

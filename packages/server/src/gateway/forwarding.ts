@@ -15,15 +15,14 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** What clients may only say through a proxy that is trusted. */
-const FORWARDED: ReadonlySet<string> = new Set([
-  'forwarded',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-port',
-  'x-forwarded-proto',
-  'x-real-ip',
-])
+/**
+ * What clients may only say through a proxy that is trusted: whom it speaks for, and for which path,
+ * which some servers believe. CGI takes `_` for `-`.
+ */
+const FORWARDED =
+  /^(forwarded|x[-_](forwarded[-_].*|real[-_]ip|rewrite[-_]url|original[-_](host|method|ur[il])))$/
+
+const forwarded = { has: (name: string) => FORWARDED.test(name) }
 
 const NONE: ReadonlySet<string> = new Set()
 
@@ -38,7 +37,7 @@ export function upstreamHeaders(
   isProxy: (address: string) => boolean,
 ): IncomingHttpHeaders {
   const peer = request.socket.remoteAddress ?? 'unknown'
-  const made = isProxy(peer) ? NONE : FORWARDED
+  const made = isProxy(peer) ? NONE : forwarded
   const kept = without(headers, request.headers.connection, made)
   const before = kept['x-forwarded-for']
   kept['x-forwarded-for'] = before === undefined ? peer : `${before}, ${peer}`
@@ -67,7 +66,7 @@ export function limitFields(response: ServerResponse): ReadonlySet<string> {
 function without(
   headers: IncomingHttpHeaders,
   connection: string | undefined,
-  others: ReadonlySet<string>,
+  others: { has(name: string): boolean },
 ): IncomingHttpHeaders {
   const named = connection === undefined ? NONE : namedBy(connection)
   const kept: IncomingHttpHeaders = {}
