@@ -64,7 +64,7 @@ const asked: readonly (readonly [client: string, method: string, target: string]
   ['192.0.2.2', 'POST', '/login;v=1'],
   ...Array.from({ length: 3 }, () => ['192.0.2.1', 'GET', '/trial/a/b'] as const),
   ['192.0.2.1', 'GET', '/search/a%62?q=1'],
-  ['192.0.2.1', 'GET', '/search/b'],
+  ['192.0.2.1', 'GET', '/search//b'],
   ['192.0.2.1', 'GET', '/search/c'],
   ['192.0.2.2', 'GET', '/search/c'],
   ...Array.from({ length: 4 }, () => ['192.0.2.2', 'GET', '/api/x'] as const),
