@@ -355,6 +355,26 @@ routes:
     ])
   })
 
+  it('finds no change, and no delay, where a route stays in shadow', async () => {
+    const file = join(folder, 'stays.yaml')
+    const line = (route: string, outcome: string) =>
+      JSON.stringify({ time: '2026-11-16T18:00:00Z', key: 'erin', route, outcome })
+    const log = ['allowed', 'shadowed', 'shadowed'].map((outcome) => line('login', outcome))
+    const changeOf = async (rules: string) => {
+      await writeFile(file, yaml.replace('rules: 1/1h', rules))
+      const { change, delayed } = (await report(['--config', file], log.join('\n'))).ruleSets[0]
+      return { ...change, delayed }
+    }
+    const shadow = '\n    shadow: true'
+    const none = { newlyRefused: 0, newlyAllowed: 0, stillRefused: 0, stillAllowed: 3, unknown: 0 }
+    expect(await changeOf(`rules: 1/1h${shadow}`)).toEqual({ ...none, delayed: 0 })
+    expect(await changeOf(`rules: 1/1h queue 1 leaky-bucket${shadow}`)).toMatchObject({
+      delayed: 0,
+    })
+    expect(await changeOf('rules: 1/1h queue 1 leaky-bucket')).toMatchObject({ delayed: 1 })
+    expect(await changeOf('rules: 1/1h')).toMatchObject({ newlyRefused: 2, stillAllowed: 1 })
+  })
+
   it('tells how many refusals are on routes in shadow', async () => {
     const file = join(folder, 'shadow.yaml')
     await writeFile(file, yaml.replace('rules: 1/1h', 'rules: 1/1h\n    shadow: true'))

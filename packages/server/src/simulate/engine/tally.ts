@@ -61,6 +61,7 @@ export function createTally(set: RuleSet): Tally {
     if (!allowed) of.refused += 1
   }
 
+  /** What comes through, on routes in shadow too, which refuse no request. */
   function countChange({ outcome }: Request, allowed: boolean): void {
     if (outcome === undefined) change.unknown += 1
     else if (outcome === 'refused') change[allowed ? 'newlyAllowed' : 'stillRefused'] += 1
@@ -95,7 +96,7 @@ export function createTally(set: RuleSet): Tally {
       if (request.only >= 0) retries += 1
       tierCounts[tier].requests += 1
       countRoute(place, allowed)
-      countChange(request, allowed)
+      countChange(request, allowed || mode === 'shadow')
       if (mode === 'open') open += 1
       if (mode === 'lost') lost += 1
       if (client >= 0) {
@@ -103,7 +104,7 @@ export function createTally(set: RuleSet): Tally {
         if (tier > 0 && requestsOf.get(client) === 0) tierOf.set(client, tier)
         requestsOf.add(client, 1)
       }
-      if (delayMs > 0) {
+      if (delayMs > 0 && mode !== 'shadow') {
         delayed += 1
         if (delayMs > longestDelayMs) longestDelayMs = delayMs
       }
