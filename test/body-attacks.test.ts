@@ -210,3 +210,47 @@ describe('a client that goes on sending after a refusal', () => {
     expect([statuses(said), said.isClosed]).toEqual([Array(5).fill('429'), false])
   })
 })
+
+describe('a client that waits to be asked for its body', () => {
+  const own = [{ path: '/full', rules: [parseRule('1/1h')] }, { path: '/a' }]
+  const expects = 'Expect: 100-continue\r\nContent-Length: 5'
+
+  it('is asked for it when it is admitted, once', async () => {
+    const upstream = await serveUpstream()
+    const { gatewayUrl } = await start(settingsOf({}, own, upstream.url))
+    const socket = connect(Number(new URL(gatewayUrl).port), '127.0.0.1')
+    let text = ''
+    const until = async (part: string) => {
+      for (let i = 0; i < 200 && !text.includes(part); i += 1) await sleep(10)
+    }
+    socket.on('data', (data) => {
+      text += data
+    })
+    for (const body of ['hello', 'again']) {
+      socket.write(head('POST', '/a', expects))
+      await until('100 Continue\r\n\r\n')
+      socket.write(body)
+      await until(body)
+      expect(statuses({ text } as Said)).toEqual(['100', '200'])
+      text = ''
+    }
+    socket.destroy()
+    expect(upstream.asked).toHaveLength(2)
+  })
+
+  it.each([
+    ['above the limit', '/full', '429'],
+    ['without a route', '/none', '404'],
+    ['with a path that is not clear', '//a', '400'],
+  ])('is refused without that: %s', async (_name, path, status) => {
+    const upstream = await serveUpstream()
+    const { gatewayUrl } = await start(settingsOf({}, own, upstream.url))
+    expect((await fetch(`${gatewayUrl}/full`)).status).toBe(200)
+    const behind = `hello${head('GET', '/a', 'X-User: a')}`
+    for (const more of ['', behind]) {
+      const said = await send(gatewayUrl, [head('POST', path, expects), more])
+      expect([statuses(said), said.isClosed]).toEqual([[status], true])
+    }
+    expect(upstream.asked.map(({ url }) => url)).toEqual(['/full'])
+  })
+})

@@ -69,6 +69,12 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, payload, done) => done(null, sized(payload, bodyBytes)))
   addLingering(app.server, bodyBytes)
+  // By itself Node would ask for the body before anything is decided.
+  const expecting = new WeakSet<IncomingMessage>()
+  app.server.on('checkContinue', (request, response) => {
+    expecting.add(request)
+    app.server.emit('request', request, response)
+  })
 
   /** One line a second for each upstream is enough to know. */
   const lines = createLimiter(tokenBucket({ limit: 1, per: '1s' }))
@@ -131,6 +137,7 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
     marked[routeOf] = route
     marked[startOf] = performance.now()
     const go = () => {
+      if (expecting.has(marked)) reply.raw.writeContinue()
       hideType(marked)
       next()
     }

@@ -18,9 +18,10 @@ export function hasHungUp({ socket }: IncomingMessage): boolean {
   return socket.destroyed || hungUp.has(socket)
 }
 
-/** isLong tells whether a body is too much to discard, or does not say its length. */
+/** isLong tells whether a body is too much to discard, does not say its length, or waits for `100`. */
 export function isLong({ headers }: IncomingMessage): boolean {
   return (
+    headers.expect !== undefined ||
     headers['transfer-encoding'] !== undefined ||
     Number(headers['content-length'] ?? 0) > SHORT_BYTES
   )
