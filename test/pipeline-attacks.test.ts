@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { rawly } from './server/rawly.ts'
 import { closeAll, serveUpstream, settingsOf, start } from './server/service.ts'
 
 afterEach(closeAll)
@@ -38,5 +39,23 @@ describe('requests behind a hang-up that waits for its turn', () => {
     await new Promise((resolve) => socket.once('close', resolve))
     expect(said.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400'])
     unsubscribe('http.server.request.start', count)
+  })
+})
+
+describe('a WebSocket behind a request that Node would answer by itself', () => {
+  const head = (more: string) => `GET / HTTP/1.1\r\n${more}\r\n`
+  const offer = head('Host: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n')
+
+  it.each([
+    ['without Host', head(''), '400'],
+    ['that expects something', head('Host: x\r\nExpect: something\r\n'), '200'],
+  ])('waits for its turn: one %s', async (_name, text, status) => {
+    const upstream = await serveUpstream()
+    const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
+    const said = await rawly(gatewayUrl, head('Host: x\r\n') + text + offer, 500)
+    // This upstream takes the offer for a request like any other.
+    expect(said.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9))).toEqual([
+      ...['200', status, '200'],
+    ])
   })
 })

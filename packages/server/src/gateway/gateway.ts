@@ -50,7 +50,8 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
     connectionTimeout: requestTimeoutMs + longestTimeoutMs(settings),
     http: {
       maxHeaderSize: headerBytes,
-      requireHostHeader: true,
+      // All answers are ours, so that `addUpgrades` knows of each that is under way.
+      requireHostHeader: false,
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: 1_000,
       ...onlyWebSockets,
@@ -73,6 +74,10 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   const expecting = new WeakSet<IncomingMessage>()
   app.server.on('checkContinue', (request, response) => {
     expecting.add(request)
+    app.server.emit('request', request, response)
+  })
+  // What else a client expects is ignored, as a server may.
+  app.server.on('checkExpectation', (request, response) => {
     app.server.emit('request', request, response)
   })
 
