@@ -127,6 +127,14 @@ describe('the router', () => {
     expect(find(routes, { header: () => ['1'] })).toBe('3')
   })
 
+  it('takes a limit for GET for HEAD, too, but no exception', () => {
+    const routes = (isOpen: boolean) => [{ methods: ['GET'], isOpen }, {}]
+    expect(find(routes(false), { method: 'HEAD' })).toBe('0')
+    expect(find(routes(true), { method: 'HEAD' })).toBe('1')
+    expect(find([{ methods: ['HEAD'] }, ...routes(false)], { method: 'HEAD' })).toBe('0')
+    expect(find([{ methods: ['HEAD'] }, {}], { method: 'GET' })).toBe('1')
+  })
+
   const open = [{ path: '/health', isOpen: true }, { path: '/**' }]
   it.each([
     ...['/health/', '/HEALTH', '/%68ealth', '/health;x', '/health%3Fx', '/health%23x'],
