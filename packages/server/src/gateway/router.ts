@@ -39,7 +39,7 @@ function matcherOf({ methods, path, host, headers, isOpen }: RouteSettings): Mat
   }
   const wanted = Object.entries(headers)
   return (asked, readings) =>
-    isFor(methods, asked.method, isOpen) &&
+    (methods.length === 0 || isFor(methods, asked.method, isOpen)) &&
     fits(asked, readings) &&
     (host === '' || matchesHost(host, asked.host)) &&
     wanted.every(([name, value]) => hasValue(asked.header(name), value, isOpen))
@@ -47,8 +47,7 @@ function matcherOf({ methods, path, host, headers, isOpen }: RouteSettings): Mat
 
 /** Servers run the code of GET for HEAD, so a limit for GET holds for both. */
 function isFor(methods: readonly string[], method: string, isOpen: boolean): boolean {
-  if (methods.length === 0 || methods.includes(method)) return true
-  return method === 'HEAD' && !isOpen && methods.includes('GET')
+  return methods.includes(method) || (method === 'HEAD' && !isOpen && methods.includes('GET'))
 }
 
 /** As of paths: a limit holds for what some server may read, an exception for what all do. */
