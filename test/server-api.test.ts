@@ -322,7 +322,7 @@ describe('forward auth', () => {
       const response = await fetch(`${apiUrl}/v1/auth${query}`, asked)
       expect([response.status, response.headers.get('retry-after')]).toEqual([status, null])
       const { detail } = (await response.json()) as { detail: string }
-      expect(detail).toContain('Waiting does not help')
+      expect(detail).toContain('can never pass')
       expect(detail).not.toMatch(/raise|burst|queue/)
     }
   })
