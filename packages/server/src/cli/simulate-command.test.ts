@@ -385,7 +385,7 @@ routes:
     expect(ruleSets[0]).toMatchObject({ refused: 3, shadowed: 2 })
     const page = join(folder, 'shadow.html')
     const { output } = await run(['--config', file, '--html', page], text)
-    const told = 'of these 2 (66.7 %) on routes in shadow, which refuse nobody'
+    const told = 'of these 2 (66.7 %) on routes in shadow, which refuse no request'
     expect(output).toContain(told)
     expect(await readFile(page, 'utf8')).toContain(told)
   })

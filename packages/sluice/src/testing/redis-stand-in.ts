@@ -12,7 +12,9 @@ import {
   textOf,
   writeRow,
 } from '../rows/codec.ts'
-import { CHECK, DECIDE, HELLO, SWAP } from '../stores/redis/script.ts'
+import { CHECK } from '../stores/redis/check-script.ts'
+import { DECIDE } from '../stores/redis/decide-script.ts'
+import { HELLO, SWAP } from '../stores/redis/script.ts'
 
 /** Held is a row of a server, and when it expires, in milliseconds. */
 interface Held {

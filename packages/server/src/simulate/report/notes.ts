@@ -8,7 +8,7 @@ export function notesOf(set: RuleSetReport): string[] {
   return [
     ...(refused === 0 ? ['refuses nothing'] : []),
     ...(shadowed > 0
-      ? [`of these ${part(shadowed, refused)} on routes in shadow, which refuse nobody`]
+      ? [`of these ${part(shadowed, refused)} on routes in shadow, which refuse no request`]
       : []),
     ...(open > 0 ? [`${part(open, requests)} on open routes, where nothing is counted`] : []),
     ...(lost > 0

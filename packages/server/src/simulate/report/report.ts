@@ -72,7 +72,7 @@ export interface RuleSetReport {
   readonly refusedShare: number
   readonly units: number
   readonly refusedUnits: number
-  /** Of `refused` those on routes in shadow, which refuse nobody. */
+  /** Of `refused` those on routes in shadow, which refuse no request. */
   readonly shadowed: number
   /** Of `allowed` those on open routes, where nothing is counted. */
   readonly open: number

@@ -8,13 +8,15 @@ import { createAsyncLimiter } from '../../limiter/async-limiter.ts'
 import { columnsOf } from '../../rows/layout.ts'
 import { mismatch, unleasable, untwinned } from '../../rows/store-errors.ts'
 import type { AsyncStore } from '../store.ts'
+import { checkScript } from './check-script.ts'
 import { connectionOf, type RedisClient, type Send } from './client.ts'
+import { decideScript } from './decide-script.ts'
 import type { DenyCacheOptions } from './deny-cache.ts'
 import type { LeaseOptions } from './leases.ts'
 import { escapeName } from './names.ts'
 import { createRedisTable, type RedisTable } from './redis-table.ts'
 import { createRedisTime } from './redis-time.ts'
-import { CLOCK_LINE, checkScript, decideScript } from './script.ts'
+import { CLOCK_LINE } from './script.ts'
 
 export type { DenyCacheOptions, LeaseOptions, RedisClient }
 

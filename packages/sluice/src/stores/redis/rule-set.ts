@@ -77,7 +77,7 @@ function told(rule: Rule, label: string): object {
   }
 }
 
-/** The same as words: its figures, then each parameter's name, and its value as a JSON text. */
+/** The same as words: its figures, then each parameter's name, and its value after an n or a w. */
 function wordsOf(rule: Rule): string[] {
   const { limit, perUs, capacity, gapUs, gapRest, gapParts, fullUs, fullRest } = rule
   const figures = [limit, perUs, capacity, gapUs, gapRest, gapParts, fullUs, fullRest]
