@@ -131,6 +131,17 @@ describe('a bucket', () => {
   })
 })
 
+describe('a debt', () => {
+  it('stops at a hundred years, and not a fraction of a microsecond beyond', () => {
+    const rule = gcra({ limit: 7, per: '1s' })
+    const [nowUs, centuryUs] = [1_767_225_600_000_000, 36_525 * DAY_MS * 1_000]
+    // One unit before the end, which it then passes by a seventh of a microsecond.
+    const cells = Float64Array.of(nowUs + centuryUs - rule.gapUs, 0)
+    rule.algorithm.spend(cells, 0, rule, 1, nowUs)
+    expect(rule.algorithm.freshAtUs(cells, 0, rule) - nowUs).toBe(centuryUs)
+  })
+})
+
 describe('the sliding windows', () => {
   it('keep their promises in every interval of random traffic', () => {
     const clock = manualClock(1_767_225_600_777_777)

@@ -65,7 +65,7 @@ export const freshTime: FreshTime = {
       cells[at + 1] = parts - carried * rule.gapParts
     }
     cells[at] = sum
-    if (sum - nowUs > CENTURY_US) stopAtCentury(cells, at, rule, nowUs)
+    if (sum - nowUs >= CENTURY_US) stopAtCentury(cells, at, rule, nowUs)
   },
 
   refund(cells, at, rule, cost, nowUs) {
@@ -111,7 +111,7 @@ export const freshTime: FreshTime = {
     cells[at] = ahead === 0n ? 0 : nowUs + Number(stretched / toParts)
     if (from.gapParts !== 1) cells[at + 1] = 0
     if (to.gapParts !== 1) cells[at + 1] = Number(stretched % toParts)
-    if (cells[at] - nowUs > CENTURY_US) stopAtCentury(cells, at, to, nowUs)
+    if (cells[at] - nowUs >= CENTURY_US) stopAtCentury(cells, at, to, nowUs)
   },
 
   merge(cells, at, other, otherAt, rule) {

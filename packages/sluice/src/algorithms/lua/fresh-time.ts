@@ -20,7 +20,7 @@ function t.spend(s, r, cost, now)
     s[2] = parts - carried * r.parts
   end
   s[1] = sum
-  if sum - now > CENTURY then s[1], s[2] = now + CENTURY, 0 end
+  if sum - now >= CENTURY then s[1], s[2] = now + CENTURY, 0 end
 end
 function t.refund(s, r, cost, now)
   if s[1] < now then return end
