@@ -6,7 +6,7 @@ import type { ApiOptions } from './api.ts'
 /** LARGEST_COST is the most units that a request may name, as in a configuration. */
 export const LARGEST_COST = 10_000_000
 
-/** askedFields are the fields of a body that say whom a request is about, and whose rules count. */
+/** askedFields are the fields of a body that name the key, and the tier or route whose rules count. */
 export const askedFields = {
   key: z.string(),
   tier: z.string().optional(),
