@@ -83,8 +83,8 @@ function aroundDecide(
 const withWaits = (bug: string, wait: (us: number) => number): Twin =>
   aroundDecide(bug, (table, set, ...call) => {
     table.decide(set, ...call)
-    set.figures.waitUs.forEach((us, i) => {
-      set.figures.waitUs[i] = wait(us)
+    set.readings.waitUs.forEach((us, i) => {
+      set.readings.waitUs[i] = wait(us)
     })
   })
 
@@ -118,7 +118,7 @@ export const twins: readonly Twin[] = [
       decide(set, key, cost, spend, nowUs = table.nowUs()) {
         if ((endsUs.get(key) ?? 0) <= nowUs) table.reset(key, nowUs)
         table.decide(set, key, cost, spend, nowUs)
-        const lastsUs = Math.max(...set.figures.resetUs)
+        const lastsUs = Math.max(...set.readings.resetUs)
         endsUs.set(key, nowUs + Math.floor(lastsUs / 1e6) * 1e6)
       },
     }
@@ -128,7 +128,7 @@ export const twins: readonly Twin[] = [
     'usage is read first and added later, so that concurrent requests all pass',
     (table, set, key, cost, spend, nowUs = table.nowUs()) => {
       table.decide(set, key, cost, false, nowUs)
-      const passes = set.figures.blockedUs === 0 && set.figures.waitUs.every((us) => us === 0)
+      const passes = set.readings.blockedUs === 0 && set.readings.waitUs.every((us) => us === 0)
       if (spend && passes) queueMicrotask(() => table.charge(set, key, cost, nowUs))
     },
   ),
@@ -187,7 +187,7 @@ export const twins: readonly Twin[] = [
     'a refused request is charged',
     (table, set, key, cost, spend, nowUs = table.nowUs()) => {
       table.decide(set, key, cost, spend, nowUs)
-      if (spend && set.figures.waitUs.some((us) => us > 0)) table.charge(set, key, cost, nowUs)
+      if (spend && set.readings.waitUs.some((us) => us > 0)) table.charge(set, key, cost, nowUs)
     },
   ),
 
@@ -195,7 +195,7 @@ export const twins: readonly Twin[] = [
     ...table,
     decide(set, key, cost, spend, nowUs = table.nowUs()) {
       table.decide(set, key, cost, spend, nowUs)
-      const roomy = set.rules.filter((_, i) => set.figures.waitUs[i] === 0)
+      const roomy = set.rules.filter((_, i) => set.readings.waitUs[i] === 0)
       if (spend && cost > 0 && roomy.length > 0 && roomy.length < set.rules.length) {
         table.charge(table.use(roomy), key, cost, nowUs)
       }
@@ -208,17 +208,17 @@ export const twins: readonly Twin[] = [
       ...table,
       decide(set, key, cost, spend, nowUs = table.nowUs()) {
         table.decide(set, key, cost, spend && (denied.get(key) ?? 0) <= nowUs, nowUs)
-        const wait = Math.max(...set.figures.waitUs)
+        const wait = Math.max(...set.readings.waitUs)
         if (wait > 0) denied.set(key, nowUs + wait)
-        else if ((denied.get(key) ?? 0) > nowUs) set.figures.waitUs[0] = denied.get(key)! - nowUs
+        else if ((denied.get(key) ?? 0) > nowUs) set.readings.waitUs[0] = denied.get(key)! - nowUs
       },
     }
   }),
 
   aroundDecide('the reset is figured from a second clock', (table, set, ...call) => {
     table.decide(set, ...call)
-    set.figures.resetUs.forEach((us, i) => {
-      if (us > 0) set.figures.resetUs[i] = us + 2
+    set.readings.resetUs.forEach((us, i) => {
+      if (us > 0) set.readings.resetUs[i] = us + 2
     })
   }),
 

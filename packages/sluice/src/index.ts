@@ -12,7 +12,7 @@ export { type Clock, systemClock } from './core/clock.ts'
 export {
   type Decision,
   decisionOf,
-  type Figures,
+  type Readings,
   type RuleDecision,
   type Source,
 } from './core/decision.ts'

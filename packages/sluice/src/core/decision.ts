@@ -82,8 +82,8 @@ export const decisionShapes: readonly [RuleDecision, Decision] = [
   },
 ]
 
-/** Figures are what a store works out for one decision: a place per rule, microseconds and units. */
-export interface Figures {
+/** Readings are what a store works out for one decision: a place per rule, microseconds and units. */
+export interface Readings {
   readonly waitUs: Float64Array
   readonly remaining: Float64Array
   readonly resetUs: Float64Array
@@ -96,8 +96,8 @@ export interface Figures {
   source: Source
 }
 
-/** newFigures has room for `count` rules. */
-export function newFigures(count: number): Figures {
+/** newReadings has room for `count` rules. */
+export function newReadings(count: number): Readings {
   return {
     waitUs: new Float64Array(count),
     remaining: new Float64Array(count),
@@ -109,10 +109,10 @@ export function newFigures(count: number): Figures {
   }
 }
 
-/** decisionOf turns figures into a decision; a rule with a wait refuses, and so does a block. */
-export function decisionOf(rules: readonly Rule[], figures: Figures): Decision {
-  const { waitUs, remaining, resetUs, delayUs, blockedUs } = figures
-  if (rules.length === 1 && blockedUs === 0) return decisionOfOne(rules[0], figures)
+/** decisionOf turns readings into a decision; a rule with a wait refuses, and so does a block. */
+export function decisionOf(rules: readonly Rule[], readings: Readings): Decision {
+  const { waitUs, remaining, resetUs, delayUs, blockedUs } = readings
+  if (rules.length === 1 && blockedUs === 0) return decisionOfOne(rules[0], readings)
   let longest = 0
   let least = 0
   let capacity = rules[0].capacity
@@ -127,8 +127,8 @@ export function decisionOf(rules: readonly Rule[], figures: Figures): Decision {
   }
   const wait = waitUs[longest] > blockedUs ? waitUs[longest] : blockedUs
   const allowed = wait === 0
-  const each = [ruleDecision(rules[0], figures, 0, allowed)]
-  for (let i = 1; i < rules.length; i += 1) each.push(ruleDecision(rules[i], figures, i, allowed))
+  const each = [ruleDecision(rules[0], readings, 0, allowed)]
+  for (let i = 1; i < rules.length; i += 1) each.push(ruleDecision(rules[i], readings, i, allowed))
   return {
     allowed,
     capacity,
@@ -138,14 +138,14 @@ export function decisionOf(rules: readonly Rule[], figures: Figures): Decision {
     delayMs: allowed ? delay / 1_000 : 0,
     rule: rules[waitUs[longest] > 0 ? longest : least].name,
     rules: each,
-    source: blockedUs > 0 ? 'blocked' : figures.source,
+    source: blockedUs > 0 ? 'blocked' : readings.source,
   }
 }
 
 /** The decision of one rule, for a key that is not blocked. */
-function decisionOfOne(rule: Rule, figures: Figures): Decision {
-  const allowed = figures.waitUs[0] === 0
-  const only = ruleDecision(rule, figures, 0, allowed)
+function decisionOfOne(rule: Rule, readings: Readings): Decision {
+  const allowed = readings.waitUs[0] === 0
+  const only = ruleDecision(rule, readings, 0, allowed)
   return {
     allowed,
     capacity: only.capacity,
@@ -155,13 +155,13 @@ function decisionOfOne(rule: Rule, figures: Figures): Decision {
     delayMs: only.delayMs,
     rule: only.rule,
     rules: [only],
-    source: figures.source,
+    source: readings.source,
   }
 }
 
 function ruleDecision(
   { name, capacity }: Rule,
-  { waitUs, remaining, resetUs, nextUs, delayUs }: Figures,
+  { waitUs, remaining, resetUs, nextUs, delayUs }: Readings,
   i: number,
   allowed: boolean,
 ): RuleDecision {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
 import { systemClock } from '../core/clock.ts'
-import { decisionOf, failureOf, newFigures } from '../core/decision.ts'
+import { decisionOf, failureOf, newReadings } from '../core/decision.ts'
 import { SluiceError } from '../core/errors.ts'
 import { createAsyncLimiter } from '../limiter/async-limiter.ts'
 import { createLimiter } from '../limiter/limiter.ts'
@@ -22,13 +22,13 @@ function createShaky() {
       rules,
       capacity: Math.min(...rules.map((rule) => rule.capacity)),
       delays: false,
-      figures: newFigures(rules.length),
+      readings: newReadings(rules.length),
     }),
     decide(requests) {
       for (const request of requests) {
         asked.push(request)
         act().then(
-          () => request.decided(decisionOf(request.set.rules, request.set.figures)),
+          () => request.decided(decisionOf(request.set.rules, request.set.readings)),
           (error) => request.failed(error),
         )
       }

@@ -22,7 +22,7 @@ export function createLocal(clock: Clock, fleetSize: number) {
     let own = sets.get(set)
     if (!own) {
       own = opened().use(set.rules.map((rule) => shareOf(rule, fleetSize)))
-      own.figures.source = 'local'
+      own.readings.source = 'local'
       sets.set(set, own)
     }
     return own
@@ -33,7 +33,7 @@ export function createLocal(clock: Clock, fleetSize: number) {
       const own = setOf(set)
       if (cost > own.capacity) return uncounted(own.rules, 'local')
       opened().decide(own, key, cost, spend)
-      return decisionOf(own.rules, own.figures)
+      return decisionOf(own.rules, own.readings)
     },
     charge: (set: RuleSet, key: string, cost: number) =>
       opened().charge(setOf(set), key, cost, opened().nowUs()),

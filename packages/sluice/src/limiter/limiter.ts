@@ -64,7 +64,7 @@ function createSyncLimiter(
 
   function decide(set: RuleSet, key: string, cost: number, spend: boolean, nowUs?: number) {
     table.decide(set, key, cost, spend, nowUs)
-    return decisionOf(set.rules, set.figures)
+    return decisionOf(set.rules, set.readings)
   }
 
   function report(decision: Decision, key: string, cost: number): Decision {

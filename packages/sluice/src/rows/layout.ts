@@ -1,4 +1,4 @@
-import { newFigures } from '../core/decision.ts'
+import { newReadings } from '../core/decision.ts'
 import type { Rule } from '../core/rule.ts'
 import type { RuleSet } from '../stores/store.ts'
 
@@ -165,7 +165,7 @@ export function createLayout(
         rules: [...rules],
         capacity: Math.min(...rules.map((rule) => rule.capacity)),
         delays: rules.some((rule) => rule.algorithm.delays),
-        figures: newFigures(rules.length),
+        readings: newReadings(rules.length),
         columns: new Int32Array(rules.length),
         at: new Int32Array(rules.length),
         only: rules.length === 1 && !rules[0].algorithm.grows ? rules[0] : undefined,

@@ -70,7 +70,7 @@ export function readWaits(
   cost: number,
   nowUs: number,
 ): number {
-  const { waitUs, delayUs } = set.figures
+  const { waitUs, delayUs } = set.readings
   let longest = 0
   for (let i = 0; i < set.rules.length; i += 1) {
     const rule = set.rules[i]
@@ -92,7 +92,7 @@ export function readRest(
   lists: Lists,
   nowUs: number,
 ): void {
-  const { remaining, resetUs, nextUs } = set.figures
+  const { remaining, resetUs, nextUs } = set.readings
   for (let i = 0; i < set.rules.length; i += 1) {
     const rule = set.rules[i]
     const at = base + set.at[i]

@@ -152,10 +152,10 @@ export function createTable(
 
     // Long on purpose as well.
     decide(set, key, cost, spend, atUs) {
-      const { figures } = set
+      const { readings } = set
       const isThere = rows.aim(key)
       const nowUs = atUs === undefined ? readUs() : +atUs
-      figures.blockedUs = blocks.size > 0 ? blockedUs(key, nowUs) : 0
+      readings.blockedUs = blocks.size > 0 ? blockedUs(key, nowUs) : 0
       const known = isThere || rows.find(key)
       let cells: Float64Array = start.cells
       let base = 0
@@ -168,22 +168,22 @@ export function createTable(
         cells = rows.cells
         base = rows.base
         const rule = set.only
-        if (rule !== undefined && spend && !set.delays && figures.blockedUs === 0) {
+        if (rule !== undefined && spend && !set.delays && readings.blockedUs === 0) {
           const at = base + set.onlyAt
           const wait = rule.algorithm.take(cells, at, rule, cost, nowUs)
           const left = rule.algorithm.remaining(cells, at, rule, nowUs)
-          figures.waitUs[0] = wait
-          figures.remaining[0] = left
+          readings.waitUs[0] = wait
+          readings.remaining[0] = left
           // A refusal of just one unit too many knows it already.
-          figures.nextUs[0] =
+          readings.nextUs[0] =
             wait > 0 && cost === left + 1 ? wait : nextOf(rule, cells, at, left, nowUs)
           const freshUs = rule.algorithm.freshAtUs(cells, at, rule)
-          figures.resetUs[0] = freshUs > nowUs ? freshUs - nowUs : 0
+          readings.resetUs[0] = freshUs > nowUs ? freshUs - nowUs : 0
           return
         }
       }
       const passes = readWaits(set, cells, base, lists, cost, nowUs) === 0
-      if (spend && passes && figures.blockedUs === 0 && cost > 0 && !set.stateless) {
+      if (spend && passes && readings.blockedUs === 0 && cost > 0 && !set.stateless) {
         if (!known) insert(set, key, nowUs)
         cells = rows.cells
         base = rows.base

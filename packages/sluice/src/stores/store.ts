@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import type { Decision, Figures } from '../core/decision.ts'
+import type { Decision, Readings } from '../core/decision.ts'
 import type { Rule } from '../core/rule.ts'
 import type { Policy } from '../limiter/policy.ts'
 import type { AsyncLimiter, AsyncLimiterOptions } from '../limiter/verbs.ts'
@@ -14,13 +14,13 @@ export interface Store {
   /**
    * The table of the limiter called `name`, ready for the lists of rules it starts with. A second
    * limiter of that name shares the table, and must have the same rule names and algorithms. With
-   * `mayChange`, keys may get rules later that have these names and other figures.
+   * `mayChange`, keys may get rules later that have these names and other readings.
    */
   open(name: string, ruleLists: readonly (readonly Rule[])[], mayChange?: boolean): Table
 }
 
 /**
- * RuleSet is a list of rules made ready for one table: what is decided together. `figures` is
+ * RuleSet is a list of rules made ready for one table: what is decided together. `readings` is
  * where the table leaves the results of the last `decide`; read them before the next call.
  */
 export interface RuleSet {
@@ -29,7 +29,7 @@ export interface RuleSet {
   readonly capacity: number
   /** Whether a rule may hand out delays. */
   readonly delays: boolean
-  readonly figures: Figures
+  readonly readings: Readings
 }
 
 /**
@@ -42,12 +42,12 @@ export interface Table<Set extends RuleSet = RuleSet> {
   /** Makes a list of rules ready; states are found by rule name and algorithm. */
   use(rules: readonly Rule[]): Set
   /**
-   * Spends and answers true, or answers false. The fast path: no figures. Without `nowUs` it reads
+   * Spends and answers true, or answers false. The fast path: no readings. Without `nowUs` it reads
    * the clock itself, which is faster.
    */
   allow(set: Set, key: string, cost: number, nowUs?: number): boolean
   /**
-   * Decides into `set.figures`, and spends if `spend` is set and nothing refuses. `nowUs` is as in
+   * Decides into `set.readings`, and spends if `spend` is set and nothing refuses. `nowUs` is as in
    * `allow`.
    */
   decide(set: Set, key: string, cost: number, spend: boolean, nowUs?: number): void
@@ -103,7 +103,7 @@ export interface TableRequest {
    * once after the event loop was blocked: `dueMs` is later then.
    */
   putOff?(): boolean
-  /** Told once, later; `decisionOf` makes a decision of figures. */
+  /** Told once, later; `decisionOf` makes a decision of readings. */
   decided(decision: Decision): void
   failed(error: unknown): void
 }

@@ -36,7 +36,7 @@ export interface Call {
   /** The next call of the same trip about this key. */
   next: Call | undefined
   /**
-   * It was made. Its figures are in the set, and the states in the view, until this returns; units
+   * It was made. Its readings are in the set, and the states in the view, until this returns; units
    * that were leased are not debited there yet.
    */
   settle(view: View, leased: number, trip: Trip): void

@@ -39,7 +39,7 @@ export class DecideCall implements Call {
 
   settle(view: View, leased: number, trip: Trip): void {
     const { set, key, cost, leases, denied, request } = this
-    const decision = decisionOf(set.rules, set.figures)
+    const decision = decisionOf(set.rules, set.readings)
     if (this.more > 0) leases?.note(set, key, leased, view, trip)
     if (denied && request.spend && !decision.allowed) {
       denied.note(set, key, cost, view, trip, decision.retryAfterMs)
@@ -53,10 +53,10 @@ export class DecideCall implements Call {
   }
 }
 
-/** decisionFrom is a decision by the set's figures that was made without a trip. */
-export function decisionFrom({ rules, figures }: RedisRules, source: Source): Decision {
-  figures.source = source
-  const decision = decisionOf(rules, figures)
-  figures.source = 'store'
+/** decisionFrom is a decision by the set's readings that was made without a trip. */
+export function decisionFrom({ rules, readings }: RedisRules, source: Source): Decision {
+  readings.source = source
+  const decision = decisionOf(rules, readings)
+  readings.source = 'store'
   return decision
 }

@@ -24,7 +24,7 @@ interface Refusal {
  * time it was told to come back.
  */
 export interface DenyCache {
-  /** Decides into the set's figures, if a refusal still holds. */
+  /** Decides into the set's readings, if a refusal still holds. */
   recall(set: RedisRules, key: string, cost: number): boolean
   note(set: RedisRules, key: string, cost: number, view: View, trip: Trip, waitMs: number): void
   drop(key: string): void

@@ -56,7 +56,7 @@ const LOOKS = 4
  * no trip. Whoever is not busy any more gives back what is left.
  */
 export interface Leases {
-  /** Decides into the set's figures from units that are held, spent if `spend` is set. */
+  /** Decides into the set's readings from units that are held, spent if `spend` is set. */
   take(set: RedisRules, key: string, cost: number, spend: boolean): boolean
   /** How many units to take along with a call that has to go to Redis. */
   wish(set: RedisRules, key: string, cost: number): number

@@ -1,4 +1,4 @@
-import { newFigures } from '../../core/decision.ts'
+import { newReadings } from '../../core/decision.ts'
 import type { Rule } from '../../core/rule.ts'
 import { labelOf, ownerOf } from '../../rows/codec.ts'
 import type { RuleSet } from '../store.ts'
@@ -25,8 +25,8 @@ export interface RedisRules extends RuleSet {
 export function redisRules(rules: readonly Rule[]): RedisRules {
   const places = rules.flatMap((rule, i) => (rule.algorithm.cells(rule) > 0 ? [i] : []))
   const stateful = places.map((i) => rules[i])
-  const figures = newFigures(rules.length)
-  figures.remaining.fill(Number.POSITIVE_INFINITY)
+  const readings = newReadings(rules.length)
+  readings.remaining.fill(Number.POSITIVE_INFINITY)
   const labels = stateful.map(labelOf)
   const owners = labels.map(ownerOf)
   const only = stateful.length === 1 && fitsCheck(stateful[0]) ? stateful[0] : undefined
@@ -34,7 +34,7 @@ export function redisRules(rules: readonly Rule[]): RedisRules {
     rules: [...rules],
     capacity: Math.min(...rules.map((rule) => rule.capacity)),
     delays: rules.some((rule) => rule.algorithm.delays),
-    figures,
+    readings,
     stateful,
     places,
     labels,

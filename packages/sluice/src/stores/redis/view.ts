@@ -27,7 +27,7 @@ export function passes(set: RedisRules, view: View, cost: number, nowUs: number)
   )
 }
 
-/** decideOn decides into the set's figures, as `check` does, or `peek` if it is not to spend. */
+/** decideOn decides into the set's readings, as `check` does, or `peek` if it is not to spend. */
 export function decideOn(
   set: RedisRules,
   view: View,
@@ -35,25 +35,25 @@ export function decideOn(
   spend: boolean,
   nowUs: number,
 ): void {
-  const { stateful, places, figures } = set
+  const { stateful, places, readings } = set
   const { states, blockUs } = view
-  figures.blockedUs = blockUs > nowUs ? blockUs - nowUs : 0
-  let longest = figures.blockedUs
+  readings.blockedUs = blockUs > nowUs ? blockUs - nowUs : 0
+  let longest = readings.blockedUs
   for (let i = 0; i < places.length; i += 1) {
     const rule = stateful[i]
     const waitUs = checkedWait(rule.algorithm.waitUs(states[i], 0, rule, cost, nowUs), rule)
     if (waitUs > longest) longest = waitUs
-    figures.waitUs[places[i]] = waitUs
-    figures.delayUs[places[i]] = cost === 0 ? 0 : rule.algorithm.delayUs(states[i], 0, rule, nowUs)
+    readings.waitUs[places[i]] = waitUs
+    readings.delayUs[places[i]] = cost === 0 ? 0 : rule.algorithm.delayUs(states[i], 0, rule, nowUs)
   }
   if (spend && longest === 0) chargeOn(set, view, cost, nowUs)
   for (let i = 0; i < places.length; i += 1) {
     const rule = stateful[i]
     const freshUs = rule.algorithm.freshAtUs(states[i], 0, rule)
     const left = rule.algorithm.remaining(states[i], 0, rule, nowUs)
-    figures.remaining[places[i]] = left
-    figures.nextUs[places[i]] = nextOf(rule, states[i], 0, left, nowUs)
-    figures.resetUs[places[i]] = freshUs > nowUs ? freshUs - nowUs : 0
+    readings.remaining[places[i]] = left
+    readings.nextUs[places[i]] = nextOf(rule, states[i], 0, left, nowUs)
+    readings.resetUs[places[i]] = freshUs > nowUs ? freshUs - nowUs : 0
   }
 }
 
