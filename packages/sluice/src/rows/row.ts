@@ -45,6 +45,27 @@ export function spendRow(
   }
 }
 
+/**
+ * decideRow asks every rule of the row at `base`, and spends `cost` if all admit it, the key is not
+ * blocked and `spend` is set. It notes waits and delays in the set's readings and returns the longest
+ * wait, the block's included: 0 when admitted. Every decision is made here.
+ */
+export function decideRow(
+  set: LaidRules,
+  cells: Float64Array,
+  base: number,
+  lists: Lists,
+  cost: number,
+  spend: boolean,
+  blockedUs: number,
+  nowUs: number,
+): number {
+  set.readings.blockedUs = blockedUs
+  const wait = Math.max(blockedUs, readWaits(set, cells, base, lists, cost, nowUs))
+  if (spend && wait === 0 && cost > 0) spendRow(set, cells, base, lists, cost, nowUs)
+  return wait
+}
+
 /** refundRow gives `cost` back to every rule. */
 export function refundRow(
   set: LaidRules,
