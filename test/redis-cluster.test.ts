@@ -14,8 +14,8 @@ import {
 import { redisStore } from 'sluice/redis'
 import { seededRandom } from 'sluice/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { escapeName } from '../packages/sluice/src/stores/redis/names.ts'
 import { slotOf } from '../packages/sluice/src/stores/redis/slots.ts'
+import { rowNames } from '../packages/sluice/src/stores/remote/names.ts'
 import { hostileKeys } from '../packages/sluice/src/testing/hostile-keys.ts'
 import { keysWhere, moveSlot, type RedisCluster, startCluster } from './redis/cluster.ts'
 import { type Kind, kinds, type OpenClient, openCluster } from './redis/cluster-clients.ts'
@@ -59,6 +59,11 @@ function on(kind: Kind, name: string, rules: Rule | readonly Rule[] = rule): Asy
   return createLimiter(rules, { store, name, timeoutMs: 5_000 })
 }
 
+/** The name of a row of a limiter. */
+function nameIn(limiter: string): (key: string) => string {
+  return rowNames(PREFIX, limiter).nameOf
+}
+
 /** The names of all keys on all masters. */
 async function allNames(pattern: string): Promise<string[]> {
   const pages = cluster.masters.map(({ admin }) => admin.keys(pattern))
@@ -72,10 +77,10 @@ async function slotsOnServer(names: readonly string[]): Promise<number[]> {
 }
 
 describe('slotOf', () => {
-  /** The keys for which a slot is not the one of the server. */
-  async function misplaced(keys: readonly string[], slot: (key: string) => number) {
-    const slots = await slotsOnServer(keys.map((key) => `${PREFIX}:{${escapeName(key)}}:`))
-    return keys.filter((key, i) => slots[i] !== slot(key))
+  /** The names for which a slot is not the one of the server. */
+  async function misplaced(names: readonly string[], slot: (name: string) => number) {
+    const slots = await slotsOnServer(names)
+    return names.filter((name, i) => slots[i] !== slot(name))
   }
   const random = seededRandom(1)
   const parts = [...'{}%:*?[]\\ a1é\0\n', '%7b', '%ud800', '😀', '\ud83d', '\ude00', '\ud800']
@@ -83,13 +88,14 @@ describe('slotOf', () => {
     Array.from({ length: 1 + random.below(12) }, () => random.pick(parts)).join(''),
   )
 
-  it('is the slot that the server has for the states of a key, whatever is in it', async () => {
-    expect(await misplaced([...keysOfAllSorts, ...randomKeys], slotOf)).toEqual([])
+  it('is the slot that the server has for a row, whatever is in its key', async () => {
+    const names = [...keysOfAllSorts, ...randomKeys].map(nameIn('{slots}/'))
+    expect(await misplaced(names, slotOf)).toEqual([])
   })
 
-  it('would not be if it went by more than what is in braces, so this test can fail', async () => {
-    const twin = (key: string) => slotOf(`${PREFIX}:${key}:`)
-    expect((await misplaced(randomKeys, twin)).length).toBeGreaterThan(1_900)
+  it('would not be if braces stayed in names, so this test can fail', async () => {
+    const names = randomKeys.map((key) => `${PREFIX}:{${key.replace(/[{}]/g, '')}}a`)
+    expect((await misplaced(names, slotOf)).length).toBeGreaterThan(1_900)
   })
 
   it('is the slot of all that is kept of a key: of several rules, and a block', async () => {
@@ -102,9 +108,9 @@ describe('slotOf', () => {
     for (const key of keysOfAllSorts) {
       expect((await limiter.check(key)).source).toBe('store')
       await limiter.block(key, '1h')
-      const names = await allNames(`${PREFIX}:one slot:{*`)
+      const names = await allNames(`${PREFIX}:one slot/*`)
       expect(names).toHaveLength(1)
-      expect(new Set(await slotsOnServer(names))).toEqual(new Set([slotOf(key)]))
+      expect(await slotsOnServer(names)).toEqual([slotOf(nameIn('one slot')(key))])
       await limiter.reset(key)
     }
   })
@@ -130,7 +136,8 @@ describe.each(kinds)('a Cluster client of %s', (kind) => {
 
   it('lists the keys of all masters, each once, and clears its own only', async () => {
     const [limiter, other] = [on(kind, `${kind} listed`), on(kind, `${kind} listed too`)]
-    const spread = cluster.masters.flatMap((master) => cluster.keysOf(master, 60))
+    const nameOf = nameIn(`${kind} listed`)
+    const spread = cluster.masters.flatMap((master) => cluster.keysOf(master, 60, nameOf))
     const keys = [...keysOfAllSorts, ...spread]
     await limiter.checkMany(keys.map((key) => ({ key })))
     await limiter.block('blocked', '1h')
@@ -144,13 +151,13 @@ describe.each(kinds)('a Cluster client of %s', (kind) => {
     expect(await limiter.size()).toBe(keys.length + 1)
     await limiter.clear()
     expect(await limiter.size()).toBe(0)
-    expect(await allNames(`${PREFIX}:${kind} listed:{*`)).toEqual([])
+    expect(await allNames(`${PREFIX}:${kind} listed/*`)).toEqual([])
     expect(await other.size()).toBe(spread.length)
   })
 
   it('goes on with what was used when the limits change, with another client too', async () => {
     const name = `${kind} changed`
-    const keys = cluster.masters.flatMap((master) => cluster.keysOf(master, 5))
+    const keys = cluster.masters.flatMap((master) => cluster.keysOf(master, 5, nameIn(name)))
     const larger = fixedWindow({ limit: 5_000, per: '1d' })
     await on(kind, name).checkMany(keys.map((key) => ({ key, cost: 40 })))
     for (const [i, each] of kinds.entries()) {
@@ -164,7 +171,8 @@ describe.each(kinds)('a Cluster client of %s', (kind) => {
 
   it('counts a call once when one master has forgotten the script', async () => {
     const limiter = on(kind, `${kind} flushed`)
-    const keys = cluster.masters.map((master) => cluster.keysOf(master, 1)[0])
+    const nameOf = nameIn(`${kind} flushed`)
+    const keys = cluster.masters.map((master) => cluster.keysOf(master, 1, nameOf)[0])
     const [forgetful] = cluster.masters
     await limiter.checkMany(keys.map((key) => ({ key })))
     await forgetful.admin.script('FLUSH')
@@ -178,9 +186,11 @@ describe.each(kinds)('a Cluster client of %s', (kind) => {
   it('takes few trips for calls of one slot, and one for each of other slots', async () => {
     const limiter = on(kind, `${kind} gathered`)
     const [master] = cluster.masters
-    const [first] = cluster.keysOf(master, 1)
-    const mates = keysWhere((key) => slotOf(key) === slotOf(first), 4)
-    const ofEachSlot = new Map(cluster.keysOf(master, 100).map((key) => [slotOf(key), key]))
+    const nameOf = nameIn(`${kind} gathered`)
+    const slotIn = (key: string) => slotOf(nameOf(key))
+    const [first] = cluster.keysOf(master, 1, nameOf)
+    const mates = keysWhere((key) => slotIn(key) === slotIn(first), 4)
+    const ofEachSlot = new Map(cluster.keysOf(master, 100, nameOf).map((key) => [slotIn(key), key]))
     const strangers = [...ofEachSlot.values()]
     const tripsFor = async (keys: readonly string[], calls: number) => {
       await master.admin.config('RESETSTAT')
@@ -199,9 +209,10 @@ describe.each(kinds)('a Cluster client of %s', (kind) => {
   it('follows a slot that moves to another master', async () => {
     const limiter = on(kind, `${kind} moved`)
     const [, from, to] = cluster.masters
-    const key = cluster.keysOf(from, 100).at(-1 - kinds.indexOf(kind))!
+    const nameOf = nameIn(`${kind} moved`)
+    const key = cluster.keysOf(from, 100, nameOf).at(-1 - kinds.indexOf(kind))!
     await limiter.check(key, 7)
-    await moveSlot(slotOf(key), from, to, async () => {
+    await moveSlot(slotOf(nameOf(key)), from, to, async () => {
       // A row is one name, which is served wherever it is.
       const quick = createLimiter(rule, {
         store: redisStore(clients[kind].client, { prefix: PREFIX }),
@@ -241,7 +252,7 @@ describe('Cluster clients of all kinds together', () => {
   it('admit the limit, and not one more', async () => {
     const few = tokenBucket({ limit: 50, per: '1d' })
     const limiters = kinds.flatMap((kind) => [on(kind, 'exact', few), on(kind, 'exact', few)])
-    const keys = cluster.masters.flatMap((master) => cluster.keysOf(master, 2))
+    const keys = cluster.masters.flatMap((master) => cluster.keysOf(master, 2, nameIn('exact')))
     const calls = keys.flatMap((key) =>
       Array.from({ length: 120 }, async (_, i) => {
         const { allowed, source } = await limiters[i % limiters.length].check(key)
@@ -298,6 +309,15 @@ describe.each(losses)('when a master $loss under load, and its replica takes ove
   const told = {} as Record<Kind, string[]>
   const limiters = {} as Record<Kind, AsyncLimiter>
 
+  /** Keys of the master that is lost, the first of which no load uses, and of the others. */
+  function keysFor(kind: Kind) {
+    const { masters, keysOf } = cluster
+    const nameOf = nameIn(`${kind} ${loss}`)
+    const [steady, ...mine] = keysOf(masters[place], 9, nameOf)
+    const theirs = [1, 2].flatMap((i) => keysOf(masters[(place + i) % 3], 4, nameOf))
+    return { steady, mine, theirs }
+  }
+
   function startLoad(kind: Kind, keys: readonly string[]): Callers {
     told[kind] = []
     limiters[kind] = createLimiter(rule, {
@@ -312,28 +332,34 @@ describe.each(losses)('when a master $loss under load, and its replica takes ove
   }
 
   beforeAll(async () => {
-    const { masters, replicas, keysOf } = cluster
-    const [steady, ...mine] = keysOf(masters[place], 9)
-    const theirs = [1, 2].flatMap((i) => keysOf(masters[(place + i) % 3], 4))
-    const used = [steady, ...mine, ...theirs].map((key) => ({ key, cost: 7 }))
-    for (const kind of kinds) await on(kind, `${kind} ${loss}`).checkMany(used)
+    const { masters, replicas } = cluster
+    for (const kind of kinds) {
+      const { steady, mine, theirs } = keysFor(kind)
+      const used = [steady, ...mine, ...theirs].map((key) => ({ key, cost: 7 }))
+      await on(kind, `${kind} ${loss}`).checkMany(used)
+    }
     await caughtUp(masters[place], replicas[place])
     const lag = startLagMeter()
-    const loads = kinds.map((kind) => startLoad(kind, [...mine, ...theirs]))
+    const loads = kinds.map((kind) => {
+      const { mine, theirs } = keysFor(kind)
+      return startLoad(kind, [...mine, ...theirs])
+    })
+    const isBackFor = (i: number) => isBack(loads[i].calls, keysFor(kinds[i]).mine)
     await setTimeout(500)
     const lostMs = performance.now()
     masters[place].server.process.kill(signal)
     await until(() => isMaster(replicas[place]), 'the replica is the master')
     // Only ioredis finds out by itself that a master that stands still is no master any more.
-    await until(() => isBack(loads[0].calls, mine), 'the store decides again')
+    await until(() => isBackFor(0), 'the store decides again')
     masters[place].server.process.kill('SIGCONT')
-    for (const { calls } of loads) await until(() => isBack(calls, mine), 'so it does for all')
+    for (const i of kinds.keys()) await until(() => isBackFor(i), 'so it does for all')
     await setTimeout(500)
     await Promise.all(loads.map(({ stop }) => stop()))
     lag.stop()
     for (const [i, kind] of kinds.entries()) {
       const figures = { policy: policies[kind], timeoutMs, lagMs: lag.longestMs(), lostMs }
       const { calls } = loads[i]
+      const { mine } = keysFor(kind)
       lost[kind] = { ...figures, calls: calls.filter(({ key }) => mine.includes(key)) }
       others[kind] = { ...figures, calls: calls.filter(({ key }) => !mine.includes(key)) }
     }
@@ -350,7 +376,7 @@ describe.each(losses)('when a master $loss under load, and its replica takes ove
   })
 
   it.each(kinds)('what was replicated is still used, and listed: %s', async (kind) => {
-    const [steady] = cluster.keysOf(cluster.masters[place], 1)
+    const { steady } = keysFor(kind)
     const seen = await limiters[kind].peek(steady)
     expect(seen).toMatchObject({ source: 'store', remaining: limit - 7 })
     expect(await on(kind, `${kind} ${loss}`).size()).toBe(9 + 8)

@@ -106,7 +106,7 @@ describe('calls on their way to Redis', () => {
     ])
     expect((await peek).remaining).toBe(0)
     expect(trips).toHaveLength(2)
-    expect(trips[1].filter((word) => word.includes('{hot}'))).toHaveLength(1)
+    expect(trips[1].filter((word) => word.endsWith('/hot'))).toHaveLength(1)
   })
 
   it('make one trip of a whole checkMany, or one for each 128', async () => {
@@ -191,16 +191,28 @@ async function playBursts(random: ReturnType<typeof seededRandom>, bursts: numbe
 
 /** Bugs that others have had, put into the script. */
 const bugs: [string, string, string][] = [
-  ['a refusal is charged', 'and passes(set, row.states, cost) then', 'then'],
-  ['a refusal of one call is charged', 'if t.wait(s, r, cost, now) <= 0 then', 'if true then'],
   [
-    'one call loses digits',
-    "string.format('%x', s[1])",
-    "string.format('%x', tonumber(s[1] .. ''))",
+    'a refusal is charged',
+    'if cost == 0 or not passes(rules, cost) then return true end',
+    'if cost == 0 then return true end',
   ],
-  ['nothing is written', "redis.call('SET', KEYS[1]", "redis.pcall('PING', KEYS[1]"],
-  ['digits are lost', "format('%x', cells[1])", "format('%x', tonumber(cells[1] .. ''))"],
-  ['blocks are not looked at', 'row.block = whole(block)', 'row.block = 0'],
+  [
+    'a refusal of any other call is charged',
+    'or not passes(rules, units) then break end',
+    'then break end',
+  ],
+  ['nothing is written', "call('SET', key, text,", "redis.pcall('PING', key, text,"],
+  [
+    'nothing of any other call is written',
+    "call('SET', key, table",
+    "redis.pcall('PING', key, table",
+  ],
+  [
+    'digits are lost',
+    's[1], s[2], s[3] = tonumber(a, 16)',
+    's[1], s[2], s[3] = tonumber(a, 16) - 1',
+  ],
+  ['blocks are not looked at', 'block = whole(until_us)', 'block = 0'],
   ['cost is ignored', 'local cost = tonumber(word)', 'local cost = tonumber(word) and 1'],
   ['time moves units', 'local sum = (s[1] > now and s[1] or now)', 'local sum = s[1]'],
 ]

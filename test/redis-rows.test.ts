@@ -31,25 +31,25 @@ describe('a row on Redis', () => {
     const limiter = node(rules, 'one')
     await limiter.check('alice', 2)
     await limiter.block('alice', '1m')
-    expect(await redis.client.keys('slu:one:*')).toEqual(['slu:one:{alice}'])
-    const lines = (await redis.client.get('slu:one:{alice}'))!.split('\n')
+    expect(await redis.client.keys('sl:one/*')).toEqual(['sl:one/alice'])
+    const lines = (await redis.client.get('sl:one/alice'))!.split('\n')
     expect(lines).toEqual([
       expect.stringMatching(/^![\da-f]{13}$/),
       expect.stringMatching(/^[\da-f]{13}@[\da-f]{11}:10\/1h\trequests$/),
       expect.stringMatching(/^[\da-f]{13} 2@[\da-f]{11}:5\/1d F$/),
     ])
     await limiter.reset('alice')
-    expect(await redis.client.keys('slu:one:*')).toEqual([])
+    expect(await redis.client.keys('sl:one/*')).toEqual([])
   })
 
   it('of a key without a block, by one rule, has at most 20 bytes for a token bucket', async () => {
     await node(tokenBucket({ limit: 100, per: '1m' }), 'short').check('alice')
-    expect((await redis.client.get('slu:short:{alice}'))?.length).toBeLessThanOrEqual(20)
+    expect((await redis.client.get('sl:short/alice'))?.length).toBeLessThanOrEqual(20)
   })
 
   it('counts as used up when it cannot be read, and is repaired', async () => {
     const limiter = node(tokenBucket({ limit: 10, per: '1h' }), 'poisoned')
-    const name = 'slu:poisoned:{alice}'
+    const name = 'sl:poisoned/alice'
     const poison = [
       'inf:10/1h',
       `${'9'.repeat(25)}:10/1h`,
@@ -117,7 +117,7 @@ describe('nodes that know different rules', () => {
       timeoutMs: 5_000,
     })
     await other.check('alice')
-    const row = () => redis.client.get(`${prefix}:a:{alice}`)
+    const row = () => redis.client.get(`${prefix}:a/alice`)
     expect(await row()).toMatch(/brief/)
     clock.advance(100)
     await other.check('alice')

@@ -14,8 +14,8 @@ export interface RedisCluster {
   readonly replicas: readonly RedisNode[]
   /** Where clients may start from. */
   readonly addresses: { host: string; port: number }[]
-  /** The first so many keys that a master has the states of. */
-  keysOf(master: RedisNode, count: number): string[]
+  /** The first so many keys whose rows a master has, by the names of those rows. */
+  keysOf(master: RedisNode, count: number, nameOf: (key: string) => string): string[]
   stop(): Promise<void>
 }
 
@@ -39,9 +39,9 @@ export async function startCluster(
     masters,
     replicas,
     addresses: nodes.map(({ server }) => ({ host: HOST, port: server.port })),
-    keysOf(master, count) {
+    keysOf(master, count, nameOf) {
       const slots = new Set(slotsOf(masters.indexOf(master), masterCount))
-      return keysWhere((key) => slots.has(slotOf(key)), count)
+      return keysWhere((key) => slots.has(slotOf(nameOf(key))), count)
     },
     stop,
   }

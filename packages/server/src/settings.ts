@@ -50,6 +50,15 @@ export interface StoreSettings {
   readonly fleetSize: number
 }
 
+/** storeDefaults hold where the configuration says nothing else. */
+export const storeDefaults = {
+  prefix: 'sl',
+  maxKeys: 1_000_000,
+  timeoutMs: 50,
+  onFailure: 'local',
+  fleetSize: 1,
+} as const
+
 /** RouteSettings say which requests a route is for, who is asking, what it costs and where it goes. */
 export interface RouteSettings {
   /** Unique; part of the identity of what its own rules have counted. */

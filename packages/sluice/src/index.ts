@@ -47,11 +47,13 @@ export { createReplay, type Replay, type ReplayAnswer, replay } from './replay/r
 export { type CompactStoreOptions, compactStore } from './stores/compact/compact.ts'
 export { type MemoryStoreOptions, memoryStore } from './stores/memory/memory.ts'
 export type {
+  AsyncStats,
   AsyncStore,
   AsyncTable,
+  Request,
   RuleSet,
   Store,
   Table,
-  TableRequest,
   TableStats,
+  Verb,
 } from './stores/store.ts'

@@ -245,9 +245,10 @@ const fixed = ['listen', 'api', 'store', 'limits', 'assignments', 'decisionLog']
 function statsOf({ all }: Limits): { keys: number; evictions: number } {
   const stats = { keys: 0, evictions: 0 }
   for (const limiter of all.values()) {
-    if (!('stats' in limiter)) continue
-    stats.keys += limiter.stats().rows
-    stats.evictions += limiter.stats().evictions
+    const own = limiter.stats()
+    if (!('rows' in own)) continue
+    stats.keys += own.rows
+    stats.evictions += own.evictions
   }
   return stats
 }

@@ -1,5 +1,6 @@
 import { createLimiter, type Decision, parseRule, SluiceError } from 'sluice'
 import { openStore } from '../app/open-store.ts'
+import { storeDefaults } from '../settings.ts'
 import { type Command, readArguments } from './command.ts'
 
 const help = `Usage: sluice check KEY [OPTIONS]
@@ -58,11 +59,10 @@ async function askStore(
     {
       kind: url === undefined ? 'memory' : 'redis',
       urls: url === undefined ? [] : [url],
-      prefix: 'slu',
+      ...storeDefaults,
       maxKeys: 1,
       timeoutMs: 5_000,
       onFailure: 'closed',
-      fleetSize: 1,
     },
     () => {},
   )

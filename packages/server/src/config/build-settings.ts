@@ -8,6 +8,7 @@ import type {
   StoreSettings,
   UpstreamSettings,
 } from '../settings.ts'
+import { storeDefaults } from '../settings.ts'
 import type { Config } from './config-schema.ts'
 import { routeName } from './route-name.ts'
 import { rulesOf, splitListen } from './texts.ts'
@@ -65,11 +66,7 @@ function storeOf(store: NonNullable<Config['store']>): StoreSettings {
   return {
     kind: url !== undefined ? 'redis' : cluster ? 'cluster' : 'memory',
     urls: url !== undefined ? [url] : (cluster ?? []),
-    prefix: 'slu',
-    maxKeys: 1_000_000,
-    timeoutMs: 50,
-    onFailure: 'local',
-    fleetSize: 1,
+    ...storeDefaults,
     ...rest,
   }
 }

@@ -28,8 +28,8 @@ const storeTable = table(
       .optional(),
     prefix: z
       .string('must be a text')
-      .regex(/^[^{}]{1,256}$/, 'must be 1 to 256 characters without braces')
-      .describe('What all keys in Redis begin with. Default slu')
+      .regex(/^[^{}/]{1,256}$/, 'must be 1 to 256 characters without braces and slashes')
+      .describe('What all keys in Redis begin with. Default sl')
       .optional(),
     maxKeys: whole(1, 100_000_000)
       .describe('Keys kept in memory at most. Default 1000000')

@@ -56,7 +56,7 @@ describe('readConfig', () => {
     expect(settings).toMatchObject({
       listen: { host: '0.0.0.0', port: 9000 },
       api: { host: '127.0.0.1', port: 9001 },
-      store: { kind: 'cluster', urls: ['redis://a:1', 'redis://b:2'], fleetSize: 3, prefix: 'slu' },
+      store: { kind: 'cluster', urls: ['redis://a:1', 'redis://b:2'], fleetSize: 3, prefix: 'sl' },
       defaultTier: 'free',
       clients: { alice: 'pro', constructor: 'internal', '007': 'pro' },
       trustProxy: ['10.0.0.0/8', '::1'],

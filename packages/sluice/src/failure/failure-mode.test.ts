@@ -6,13 +6,13 @@ import { SluiceError } from '../core/errors.ts'
 import { createAsyncLimiter } from '../limiter/async-limiter.ts'
 import { createLimiter } from '../limiter/limiter.ts'
 import type { FailureOptions } from '../limiter/verbs.ts'
-import type { AsyncStore, AsyncTable, TableRequest } from '../stores/store.ts'
+import type { AsyncStore, AsyncTable, Request } from '../stores/store.ts'
 
 /** A store that answers, fails or says nothing, as it is told. */
 function createShaky() {
   let mood: 'well' | 'failing' | 'silent' = 'well'
   let failure = () => new Error('connection refused')
-  const asked: TableRequest[] = []
+  const asked: Request[] = []
   const act = async () => {
     if (mood === 'silent') await new Promise(() => {})
     if (mood === 'failing') throw failure()
@@ -24,21 +24,19 @@ function createShaky() {
       delays: false,
       readings: newReadings(rules.length),
     }),
-    decide(requests) {
+    ask(requests) {
       for (const request of requests) {
         asked.push(request)
+        const { set, verb } = request
+        const isDecision = verb === 'check' || verb === 'peek'
         act().then(
-          () => request.decided(decisionOf(request.set.rules, request.set.readings)),
+          () => request.done(isDecision ? decisionOf(set.rules, set.readings) : undefined),
           (error) => request.failed(error),
         )
       }
     },
-    charge: act,
-    refund: act,
-    block: act,
-    unblock: act,
-    reset: act,
     clear: act,
+    stats: () => ({ contended: 0 }),
     async *keys() {
       await act()
       yield ['alice']

@@ -1,26 +1,39 @@
 import type { Clock } from '../core/clock.ts'
 import { type Decision, noteFailure } from '../core/decision.ts'
 import { reasonOf, SluiceError } from '../core/errors.ts'
-import type { AsyncTable, RuleSet, TableRequest } from '../stores/store.ts'
-import { Asked, type Question } from './asked.ts'
+import type { AsyncTable, RuleSet, Verb } from '../stores/store.ts'
 import { createBreakers } from './breaker.ts'
 import type { CompleteFailure } from './failure-options.ts'
 import { createLocal, uncounted } from './local.ts'
+import { Pending, type PendingParts, type Wanted } from './pending.ts'
 import { createTimeLimit } from './time-limit.ts'
 
 /** How many keys are looked at together, to be shown. */
 const LOOKED_AT = 128
 
+/** Question is a decision that a caller wants. */
+export interface Question {
+  readonly set: RuleSet
+  readonly key: string
+  readonly cost: number
+  readonly spend: boolean
+}
+
 /**
  * FailureMode is an async table that always decides, in time, whatever becomes of its store. What
- * changes the store on purpose rejects instead: nobody is to believe that it was done.
+ * changes the store on purpose rejects instead of pretending success.
  */
-export interface FailureMode
-  extends Pick<AsyncTable, 'charge' | 'refund' | 'block' | 'unblock' | 'reset' | 'clear' | 'keys'> {
+export interface FailureMode extends Pick<AsyncTable, 'clear' | 'keys'> {
   decide(set: RuleSet, key: string, cost: number, spend: boolean): Promise<Decision>
   decideAll(questions: readonly Question[]): Promise<Decision[]>
   /** What the store itself says, to be shown; rejects when it says nothing. */
   look(questions: readonly Question[]): Promise<Decision[]>
+  charge(set: RuleSet, key: string, cost: number): Promise<void>
+  refund(set: RuleSet, key: string, cost: number): Promise<void>
+  /** Blocks for so many microseconds. */
+  block(key: string, us: number): Promise<void>
+  unblock(key: string): Promise<void>
+  reset(key: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -29,84 +42,81 @@ export function createFailureMode(
   clock: Clock,
   options: CompleteFailure,
 ): FailureMode {
-  const { timeoutMs, onStoreFailure, fleetSize } = options
-  const limit = createTimeLimit(timeoutMs)
-  const { limited } = limit
+  const { onStoreFailure, fleetSize } = options
+  const limit = createTimeLimit(options.timeoutMs)
   const breakerOf = createBreakers({
     open: (error) => tell(() => options.onDegraded?.(unavailable(error))),
     closed: () => tell(() => options.onRecovered?.()),
   })
   const breakerFor = (key: string) => breakerOf(table.partOf?.(key) ?? 0)
   const local = createLocal(clock, fleetSize)
+  const noRules = table.use([])
 
-  function instead(question: Question, error: unknown): Decision {
-    if (onStoreFailure === 'local') return local.decide(question)
-    const decision = uncounted(question.set.rules, onStoreFailure)
-    return onStoreFailure === 'closed' ? noteFailure(decision, error) : decision
+  /** Decides, charges and refunds as the operator wants it while the store is down. */
+  const deciding: PendingParts = {
+    limit,
+    instead(wanted, error) {
+      if (onStoreFailure === 'local') return local.act(wanted)
+      const decision = uncounted(wanted.set.rules, onStoreFailure)
+      return onStoreFailure === 'closed' ? noteFailure(decision, error) : decision
+    },
   }
 
-  const parts = { limit, instead }
+  /** For what only the store can do. */
+  const insisting: PendingParts = {
+    limit,
+    instead(_wanted, error) {
+      throw unavailable(error)
+    },
+  }
+
+  function ask(parts: PendingParts, all: readonly Wanted[]): Promise<Decision | undefined>[] {
+    // One moment for all: those that go in a later trip must not have the earlier deadline.
+    const nowMs = performance.now()
+    const asked: Pending[] = []
+    const answers = all.map(
+      (wanted) =>
+        new Promise<Decision | undefined>((resolve, reject) => {
+          const breaker = breakerFor(wanted.key)
+          const pending = new Pending(parts, breaker, wanted, nowMs, resolve, reject)
+          if (pending.pass) asked.push(pending)
+          else pending.answerInstead()
+        }),
+    )
+    if (asked.length > 0) table.ask(asked)
+    return answers
+  }
 
   function decide(set: RuleSet, key: string, cost: number, spend: boolean): Promise<Decision> {
     const known = table.decideAtOnce?.(set, key, cost, spend)
     if (known) return Promise.resolve(known)
-    return new Promise((resolve, reject) => {
-      const asked = new Asked(parts, breakerFor(key), { set, key, cost, spend }, resolve, reject)
-      if (asked.pass) table.decide([asked])
-      else asked.answerInstead()
-    })
+    const wanted: Wanted = { verb: spend ? 'check' : 'peek', set, key, cost }
+    return ask(deciding, [wanted])[0] as Promise<Decision>
   }
 
-  function decideAll(questions: readonly Question[]): Promise<Decision[]> {
-    const all: Asked[] = []
-    const decisions = questions.map((question) => {
-      const { set, key, cost, spend } = question
-      const known = table.decideAtOnce?.(set, key, cost, spend)
-      if (known) return known
-      return new Promise<Decision>((resolve, reject) => {
-        const asked = new Asked(parts, breakerFor(key), question, resolve, reject)
-        if (asked.pass) all.push(asked)
-        else asked.answerInstead()
-      })
-    })
-    table.decide(all)
-    return Promise.all(decisions)
-  }
-
-  async function settle(
-    key: string,
-    call: () => Promise<void>,
-    otherwise: () => void,
-  ): Promise<void> {
-    const breaker = breakerFor(key)
-    const pass = breaker.enter()
-    if (pass) {
-      try {
-        await limited(call())
-        breaker.succeeded(pass)
-        return
-      } catch (error) {
-        breaker.failed(pass, error)
-      }
-    }
-    if (onStoreFailure === 'local') otherwise()
+  async function decideAll(questions: readonly Question[]): Promise<Decision[]> {
+    const known = questions.map(({ set, key, cost, spend }) =>
+      table.decideAtOnce?.(set, key, cost, spend),
+    )
+    const rest = questions.filter((_, i) => known[i] === undefined)
+    const answers = (ask(deciding, rest.map(wantedOf)) as Promise<Decision>[]).values()
+    return Promise.all(known.map((decision) => decision ?? answers.next().value!))
   }
 
   async function look(questions: readonly Question[]): Promise<Decision[]> {
     const decisions: Decision[] = []
     for (let i = 0; i < questions.length; i += LOOKED_AT) {
-      const requests: TableRequest[] = []
-      const asked = questions.slice(i, i + LOOKED_AT).map(
-        (question) =>
-          new Promise<Decision>((decided, failed) => {
-            requests.push({ ...question, dueMs: performance.now() + timeoutMs, decided, failed })
-          }),
-      )
-      const all = limited(Promise.all(asked))
-      table.decide(requests)
-      decisions.push(...(await insist(all)))
+      const page = questions.slice(i, i + LOOKED_AT).map(wantedOf)
+      decisions.push(...((await Promise.all(ask(insisting, page))) as Decision[]))
     }
     return decisions
+  }
+
+  /** Changes a key in the store, and then where this process would decide instead. */
+  async function change(verb: Verb, key: string, us = 0): Promise<void> {
+    const wanted: Wanted = { verb, set: noRules, key, cost: us }
+    await ask(insisting, [wanted])[0]
+    local.act(wanted)
   }
 
   async function insist<T>(call: Promise<T>): Promise<T> {
@@ -122,31 +132,14 @@ export function createFailureMode(
     decideAll,
     look,
     async charge(set, key, cost) {
-      if (cost === 0) return
-      await settle(
-        key,
-        () => table.charge(set, key, cost),
-        () => local.charge(set, key, cost),
-      )
+      if (cost > 0) await ask(deciding, [{ verb: 'charge', set, key, cost }])[0]
     },
-    refund: (set, key, cost) =>
-      settle(
-        key,
-        () => table.refund(set, key, cost),
-        () => local.refund(set, key, cost),
-      ),
-    async block(key, us) {
-      await insist(limited(table.block(key, us)))
-      local.block(key, us)
+    async refund(set, key, cost) {
+      await ask(deciding, [{ verb: 'refund', set, key, cost }])[0]
     },
-    async unblock(key) {
-      await insist(limited(table.unblock(key)))
-      local.unblock(key)
-    },
-    async reset(key) {
-      await insist(limited(table.reset(key)))
-      local.reset(key)
-    },
+    block: (key, us) => change('block', key, us),
+    unblock: (key) => change('unblock', key),
+    reset: (key) => change('reset', key),
     async clear() {
       await insist(table.clear())
       local.clear()
@@ -160,9 +153,13 @@ export function createFailureMode(
       }
     },
     async close() {
-      await limited(Promise.resolve(table.close?.())).catch(() => {})
+      await limit.limited(Promise.resolve(table.close?.())).catch(() => {})
     },
   }
+}
+
+function wantedOf({ set, key, cost, spend }: Question): Wanted {
+  return { verb: spend ? 'check' : 'peek', set, key, cost }
 }
 
 function unavailable(error: unknown): SluiceError {

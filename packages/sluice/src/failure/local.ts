@@ -3,53 +3,55 @@ import { type Decision, decisionOf, type Source } from '../core/decision.ts'
 import type { Rule } from '../core/rule.ts'
 import { memoryStore } from '../stores/memory/memory.ts'
 import type { RuleSet, Table } from '../stores/store.ts'
-import type { Question } from './asked.ts'
+import type { Wanted } from './pending.ts'
 import { shareOf } from './share.ts'
 
-/** How long a caller is told to wait when nobody knows. */
+/** How long a caller is told to wait when the store cannot say. */
 const UNKNOWN_WAIT_MS = 1_000
 
-/** createLocal keeps the shares of a fleet's rules in memory while the store is away. */
+/** createLocal keeps the shares of a fleet's rules in memory while the store is down. */
 export function createLocal(clock: Clock, fleetSize: number) {
-  let table: Table | undefined
+  let opened: Table | undefined
   const sets = new WeakMap<RuleSet, RuleSet>()
-  const opened = () => {
-    table ??= memoryStore({ clock }).open('local', [], true)
-    return table
-  }
 
-  function setOf(set: RuleSet): RuleSet {
+  function setOf(table: Table, set: RuleSet): RuleSet {
     let own = sets.get(set)
     if (!own) {
-      own = opened().use(set.rules.map((rule) => shareOf(rule, fleetSize)))
+      own = table.use(set.rules.map((rule) => shareOf(rule, fleetSize)))
       own.readings.source = 'local'
       sets.set(set, own)
     }
     return own
   }
 
+  function decide(table: Table, { verb, set, key, cost }: Wanted): Decision {
+    const own = setOf(table, set)
+    if (cost > own.capacity) return uncounted(own.rules, 'local')
+    table.decide(own, key, cost, verb === 'check')
+    return decisionOf(own.rules, own.readings)
+  }
+
   return {
-    decide({ set, key, cost, spend }: Question): Decision {
-      const own = setOf(set)
-      if (cost > own.capacity) return uncounted(own.rules, 'local')
-      opened().decide(own, key, cost, spend)
-      return decisionOf(own.rules, own.readings)
+    /** Does what was wanted of the store. */
+    act(wanted: Wanted): Decision | undefined {
+      const { verb, set, key, cost } = wanted
+      // Nothing to undo where nothing was ever decided here.
+      if (!opened && (verb === 'unblock' || verb === 'reset')) return undefined
+      opened ??= memoryStore({ clock }).open('local', [], true)
+      const table = opened
+      if (verb === 'check' || verb === 'peek') return decide(table, wanted)
+      const nowUs = table.nowUs()
+      if (verb === 'block') table.block(key, nowUs + cost, nowUs)
+      else if (verb === 'unblock') table.unblock(key)
+      else if (verb === 'reset') table.reset(key, nowUs)
+      else table[verb](setOf(table, set), key, cost, nowUs)
+      return undefined
     },
-    charge: (set: RuleSet, key: string, cost: number) =>
-      opened().charge(setOf(set), key, cost, opened().nowUs()),
-    refund: (set: RuleSet, key: string, cost: number) =>
-      opened().refund(setOf(set), key, cost, opened().nowUs()),
-    block(key: string, us: number) {
-      const nowUs = opened().nowUs()
-      opened().block(key, nowUs + us, nowUs)
-    },
-    unblock: (key: string) => table?.unblock(key),
-    reset: (key: string) => table?.reset(key, table.nowUs()),
-    clear: () => table?.clear(),
+    clear: () => opened?.clear(),
   }
 }
 
-/** uncounted is a decision that nobody counted: it passes or not, and nothing else is known. */
+/** uncounted is a decision that was not counted: it passes or not, and nothing else is known. */
 export function uncounted(rules: readonly Rule[], source: Source): Decision {
   const allowed = source === 'open'
   const retryAfterMs = allowed ? 0 : UNKNOWN_WAIT_MS

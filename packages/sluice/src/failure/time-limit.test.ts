@@ -91,7 +91,7 @@ describe('a time limit', () => {
       newer: undefined,
       failed: () => void outcomes.push('failed'),
     }
-    limit.start(timed)
+    limit.start(timed, performance.now())
     setImmediate(() => {
       block(30)
       outcomes.push(limit.putOff(timed))

@@ -24,8 +24,8 @@ export interface Timed {
  * is: one turn until the timer fires, and one until the sockets were read or it fires again.
  */
 export interface TimeLimit {
-  /** Its time begins: it fails when that is over. */
-  start(timed: Timed): void
+  /** Its time begins, at this moment: it fails when that is over. */
+  start(timed: Timed, nowMs: number): void
   /** Its time ends; false if it was over. */
   stop(timed: Timed): boolean
   /** Puts off what is late because the event loop was blocked; false if there is no more time. */
@@ -87,8 +87,8 @@ export function createTimeLimit(limitMs: number): TimeLimit {
     }
   }
 
-  function start(timed: Timed): void {
-    timed.dueMs = performance.now() + limitMs
+  function start(timed: Timed, nowMs: number): void {
+    timed.dueMs = nowMs + limitMs
     timed.isRunning = true
     timed.isPutOff = false
     timed.wasLate = false
@@ -135,7 +135,7 @@ export function createTimeLimit(limitMs: number): TimeLimit {
           newer: undefined,
           failed: reject,
         }
-        start(timed)
+        start(timed, performance.now())
         const ended = () => stop(timed)
         promise.then(ended, ended)
         promise.then(resolve, reject)

@@ -3,8 +3,7 @@ import { CENTURY_MS, durationUs } from '../core/duration.ts'
 import { SluiceError } from '../core/errors.ts'
 import { checkKey } from '../core/key.ts'
 import type { Rule } from '../core/rule.ts'
-import type { Question } from '../failure/asked.ts'
-import { createFailureMode } from '../failure/failure-mode.ts'
+import { createFailureMode, type Question } from '../failure/failure-mode.ts'
 import { checkFailure } from '../failure/failure-options.ts'
 import { createAsyncLine } from './async-line.ts'
 import { checkedCapacity, createGate } from './gate.ts'
@@ -153,6 +152,7 @@ export function createAsyncLimiter(
       for await (const page of table.keys()) count += page.length
       return count
     },
+    stats: opened.stats,
     close,
     [Symbol.asyncDispose]: close,
   }

@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import type { Decision } from '../core/decision.ts'
 import type { Duration } from '../core/duration.ts'
-import type { AsyncStore, Store, TableStats } from '../stores/store.ts'
+import type { AsyncStats, AsyncStore, Store, TableStats } from '../stores/store.ts'
 
 export interface LimiterOptions {
   /** Where states live. Default: a `memoryStore()` of its own. */
@@ -133,6 +133,7 @@ export interface AsyncLimiter {
   clear(): Promise<void>
   entries(): AsyncIterable<Entry>
   size(): Promise<number>
+  stats(): AsyncStats
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }

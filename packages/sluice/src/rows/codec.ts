@@ -2,11 +2,11 @@ import type { Rule } from '../core/rule.ts'
 
 /**
  * A row as remote engines keep it: a text of lines. One line for each rule that wrote it,
- * `CELLS:RULE`, or `CELLS@FRESH:RULE` where there are several lines; and `!INSTANT` first if the key
- * is blocked. Numbers are hexadecimal. CELLS have a space between, zeros at their end left out; FRESH
- * is the millisecond from which on the line says nothing any more; RULE is the text of the rule, with
- * the algorithm's code for its name, and after a tab the rule's name, if that is not the algorithm's.
- * A line alone is fresh when the row expires.
+ * `CELLS@FRESH:RULE`, and `!INSTANT` first if the key is blocked. Numbers are hexadecimal. CELLS have a
+ * space between; FRESH is the millisecond from which on the line says
+ * nothing any more; RULE is the text of the rule, with the algorithm's code for its name, and after a
+ * tab the rule's name, if that is not the algorithm's. Where an engine tells when a row expires, a line
+ * alone is `CELLS:RULE`, and fresh when the row expires.
  * A later format begins with something else, so that it is never taken for this one.
  */
 
@@ -47,24 +47,16 @@ export function readRow(text: string): RowText | undefined {
   return Number.isSafeInteger(blockUs) ? { blockUs, lines } : undefined
 }
 
-/** writeRow writes a row that has something in it. */
-export function writeRow({ blockUs, lines }: RowText): string {
+/** writeRow writes a row that has something in it. With `isLone` a line alone has no fresh time. */
+export function writeRow({ blockUs, lines }: RowText, isLone: boolean): string {
   const parts = blockUs > 0 ? [`!${blockUs.toString(16)}`] : []
-  const isAlone = blockUs === 0 && lines.length === 1
+  const isAlone = isLone && blockUs === 0 && lines.length === 1
   for (const { cells, freshMs = 0, label } of lines) {
     const fresh = isAlone ? '' : `@${freshMs.toString(16)}`
-    parts.push(`${cellsText(cells)}${fresh}:${label}`)
+    const numbers = cells.length > 0 ? cells.map((cell) => cell.toString(16)).join(' ') : '0'
+    parts.push(`${numbers}${fresh}:${label}`)
   }
   return parts.join('\n')
-}
-
-function cellsText(cells: readonly number[]): string {
-  let count = cells.length
-  while (count > 1 && cells[count - 1] === 0) count -= 1
-  return cells
-    .slice(0, count)
-    .map((cell) => cell.toString(16))
-    .join(' ')
 }
 
 /** The code of token buckets, which labels leave out. */
@@ -114,9 +106,9 @@ export function fillCells(
   return own
 }
 
-/** cellsOf are the cells of a state, for a line. Of a list they are the entries. */
-export function cellsOf(state: Float64Array, rule: Rule): number[] {
-  if (!rule.algorithm.grows) return [...state.subarray(0, rule.algorithm.cells(rule))]
+/** cellsOf are the cells of the state at `at`, for a line. Of a list they are the entries. */
+export function cellsOf(state: Float64Array, at: number, rule: Rule): number[] {
+  if (!rule.algorithm.grows) return [...state.subarray(at, at + rule.algorithm.cells(rule))]
   const [first, count] = state
   const slots = (state.length - LIST_HEAD) / 2
   return Array.from({ length: 2 * count }, (_, i) => {

@@ -47,15 +47,6 @@ export function unfit(rule: Rule): SluiceError {
   )
 }
 
-/** untwinned: a rule whose algorithm has no twin in Lua, on Redis. */
-export function untwinned(rule: Rule): SluiceError {
-  return new SluiceError(
-    'SLUICE_RULE_UNSUPPORTED',
-    `rule "${rule.name}": the algorithm ${rule.algorithm.name} has no Lua twin, so it cannot run on ` +
-      'Redis. Give it one (`lua` of defineAlgorithm), or use memoryStore().',
-  )
-}
-
 /** unleasable: a rule whose units cannot be taken ahead of time. */
 export function unleasable(rule: Rule): SluiceError {
   return new SluiceError(

@@ -1,15 +1,22 @@
+import type { Rule } from '../core/rule.ts'
 import { columnsOf } from '../rows/layout.ts'
 import { mismatch } from '../rows/store-errors.ts'
-import type { Store, Table } from './store.ts'
+
+/** OpenTable gives the table of the limiter called `name`, ready for these lists of rules. */
+type OpenTable<Opened> = (
+  name: string,
+  ruleLists: readonly (readonly Rule[])[],
+  mayChange?: boolean,
+) => Opened
 
 /**
  * openTables makes the `open` of a store: a table for each limiter name, shared by limiters with
  * the same rule names and algorithms.
  */
-export function openTables(
-  makeTable: (...given: Required<Parameters<Store['open']>>) => Table,
-): Store['open'] {
-  const tables = new Map<string, { columns: string; mayChange: boolean; table: Table }>()
+export function openTables<Opened extends { use(rules: readonly Rule[]): unknown }>(
+  makeTable: (...given: Required<Parameters<OpenTable<Opened>>>) => Opened,
+): OpenTable<Opened> {
+  const tables = new Map<string, { columns: string; mayChange: boolean; table: Opened }>()
   return (name, ruleLists, mayChange = false) => {
     const columns = columnsOf(ruleLists.flat())
     const opened = tables.get(name)

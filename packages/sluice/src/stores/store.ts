@@ -86,16 +86,23 @@ export interface AsyncStore {
   ): AsyncTable
 }
 
-/** TableRequest is one decision that is asked of an `AsyncTable`, and who is told of it. */
-export interface TableRequest {
+/** Verb is what can be asked about one key. */
+export type Verb = 'check' | 'peek' | 'charge' | 'refund' | 'block' | 'unblock' | 'reset'
+
+/**
+ * Request is one thing that is asked of an `AsyncTable` about one key, and is told what came of it. The
+ * last fields belong to the table while it works on the request.
+ */
+export interface Request {
+  readonly verb: Verb
+  /** The rules; those of an empty list for a block, its end and a reset. */
   readonly set: RuleSet
   readonly key: string
+  /** Units; of a block, microseconds. */
   readonly cost: number
-  /** Whether it spends if nothing refuses, or only looks. */
-  readonly spend: boolean
   /**
-   * The moment, by `performance.now()`, from which on nobody waits for it: what has not begun by then
-   * should change nothing any more. It may be put off meanwhile.
+   * The moment, by `performance.now()`, from which on no caller waits for it: what has not begun by
+   * then should change nothing any more. It may be put off meanwhile.
    */
   readonly dueMs: number
   /**
@@ -103,14 +110,25 @@ export interface TableRequest {
    * once after the event loop was blocked: `dueMs` is later then.
    */
   putOff?(): boolean
-  /** Told once, later; `decisionOf` makes a decision of readings. */
-  decided(decision: Decision): void
+  /** Called once, later. `check` and `peek` have a decision: `decisionOf` makes it of readings. */
+  done(decision?: Decision): void
   failed(error: unknown): void
+
+  /** Set when other writers were faster: if time runs out now, the store has not failed. */
+  isContended: boolean
+  /** Its place in line. */
+  order: number
+  /** The next request about this key in the same trip. */
+  next: Request | undefined
+  /** Units that a check would like to lease. */
+  lease: number
+  /** The instant from which on a refund gives nothing back; 0 for never. */
+  untilUs: number
 }
 
 /**
- * AsyncTable is a `Table` whose calls are promises. Each decision is atomic. When its store fails
- * the promises reject; they may also take too long, or for ever, except for those of `clear` and
+ * AsyncTable is a `Table` that answers later. Each request is atomic. When its store fails, requests
+ * fail and promises reject; they may also take too long, or for ever, except for those of `clear` and
  * `keys`, which make several trips and must limit the time of each.
  */
 export interface AsyncTable {
@@ -119,18 +137,20 @@ export interface AsyncTable {
   partOf?(key: string): number
   /** A decision that needs no trip, if this is one. */
   decideAtOnce?(set: RuleSet, key: string, cost: number, spend: boolean): Decision | undefined
-  /** Decides in this order, with as few trips as can be. */
-  decide(requests: readonly TableRequest[]): void
-  charge(set: RuleSet, key: string, cost: number): Promise<void>
-  refund(set: RuleSet, key: string, cost: number): Promise<void>
-  block(key: string, us: number): Promise<void>
-  unblock(key: string): Promise<void>
-  reset(key: string): Promise<void>
+  /** Does these in order, with as few trips as can be. */
+  ask(requests: readonly Request[]): void
   clear(): Promise<void>
   /** The keys that have a state or a block, page by page. */
   keys(): AsyncIterable<readonly string[]>
+  stats(): AsyncStats
   /** Gives back what it holds. */
   close?(): Promise<void>
+}
+
+/** AsyncStats are counts since the limiter was made. */
+export interface AsyncStats {
+  /** Rows that were read and decided on again, since another writer was faster. */
+  readonly contended: number
 }
 
 /** TableStats are counts since the store was made. */

@@ -1,14 +1,13 @@
 import { SluiceError, shown } from '../../core/errors.ts'
-import { slotOf } from './slots.ts'
 
-/** Send sends one command; the key decides the node in a Cluster. */
-export type Send = (key: string, command: string, args: string[]) => Promise<unknown>
+/** Send sends one command; the name of a row decides the node in a Cluster. */
+export type Send = (name: string, command: string, args: string[]) => Promise<unknown>
 
 /** Connection is a client, whichever it is. */
 export interface Connection {
   readonly send: Send
-  /** Where calls about a key may go together: its slot in a Cluster, else always the same. */
-  slotOf(key: string): number
+  /** Whether only names of one slot may go together, as in a Cluster. */
+  readonly hasSlots: boolean
   /** A sender to each node that holds keys, for commands about no key. */
   masters(): Promise<Send[]>
 }
@@ -68,7 +67,7 @@ export function connectionOf(client: RedisClient): Connection {
 }
 
 function single(send: Send): Connection {
-  return { send, slotOf: () => 0, masters: async () => [send] }
+  return { send, hasSlots: false, masters: async () => [send] }
 }
 
 function ioRedis(client: IoRedis): Connection {
@@ -89,7 +88,7 @@ function ioRedisSend(client: IoRedis): Send {
 function ioRedisCluster(cluster: IoRedisCluster): Connection {
   return {
     send: ioRedisSend(cluster),
-    slotOf,
+    hasSlots: true,
     async masters() {
       // Before it has connected it knows none, or only where to start from.
       await cluster.call('PING', [])
@@ -105,7 +104,7 @@ function nodeRedisSend(client: NodeRedis): Send {
 function nodeRedisCluster(cluster: NodeRedisCluster): Connection {
   return {
     send: (key, command, args) => cluster.sendCommand(key, false, [command, ...args]),
-    slotOf,
+    hasSlots: true,
     async masters() {
       if (cluster.masters.length === 0) throw new Error('The client is not connected.')
       const clients = await Promise.all(cluster.masters.map((node) => cluster.nodeClient(node)))
@@ -120,7 +119,7 @@ function glide(client: Glide): Connection {
   if (!has(client, 'fcallWithRoute')) return single(send)
   return {
     send,
-    slotOf,
+    hasSlots: true,
     async masters() {
       const shards = (await client.customCommand(['CLUSTER', 'SLOTS'])) as unknown[][]
       const nodes = new Map(

@@ -1,32 +1,31 @@
 import type { TimeLimit } from '../../failure/time-limit.ts'
+import type { RowNames } from '../remote/names.ts'
 import type { Connection } from './client.ts'
-import { escapePattern, unescapeName } from './names.ts'
+import { slotOf } from './slots.ts'
 
-/** listKeys gives every key that has a state or a block, once, page by page. */
+/** listKeys gives the key of every row, once, page by page. */
 export async function* listKeys(
   connection: Connection,
-  prefix: string,
+  names: RowNames,
   limited: TimeLimit['limited'],
 ): AsyncIterable<string[]> {
   const given = new Set<string>()
-  for await (const names of namesOf(connection, prefix, limited)) {
-    const keys = new Set(names.map((name) => keyIn(name, prefix)))
-    const page = [...keys].filter((key) => !given.has(key))
-    for (const key of page) given.add(key)
-    yield page
+  for await (const found of scan(connection, names, limited)) {
+    const page = found.filter((name) => !given.has(name) && given.add(name))
+    yield page.map(names.keyOf)
   }
 }
 
-/** removeKeys removes every state and block. */
-export async function removeKeys(
+/** removeRows removes every row. */
+export async function removeRows(
   connection: Connection,
-  prefix: string,
+  names: RowNames,
   limited: TimeLimit['limited'],
 ): Promise<void> {
-  for await (const names of namesOf(connection, prefix, limited)) {
+  for await (const found of scan(connection, names, limited)) {
     const slots = new Map<number, string[]>()
-    for (const name of names) {
-      const slot = connection.slotOf(keyIn(name, prefix))
+    for (const name of found) {
+      const slot = connection.hasSlots ? slotOf(name) : 0
       const together = slots.get(slot)
       if (together) together.push(name)
       else slots.set(slot, [name])
@@ -36,24 +35,20 @@ export async function removeKeys(
   }
 }
 
-/** All names with this prefix in Redis, about a thousand at a time. */
-async function* namesOf(
+/** The names of a limiter's rows, about a thousand at a time. Some may come twice. */
+async function* scan(
   connection: Connection,
-  prefix: string,
+  { start }: RowNames,
   limited: TimeLimit['limited'],
 ): AsyncIterable<string[]> {
-  const pattern = `${escapePattern(prefix)}:{*`
+  const pattern = `${start.replace(/[\\*?[\]^]/g, '\\$&')}*`
   for (const send of await limited(connection.masters())) {
     let cursor = '0'
     do {
       const args = [cursor, 'MATCH', pattern, 'COUNT', '1000']
-      const [next, names] = (await limited(send(prefix, 'SCAN', args))) as [unknown, string[]]
+      const [next, names] = (await limited(send(start, 'SCAN', args))) as [unknown, string[]]
       cursor = String(next)
       if (names.length > 0) yield names
     } while (cursor !== '0')
   }
-}
-
-function keyIn(name: string, prefix: string): string {
-  return unescapeName(name.slice(prefix.length + 2, -1))
 }

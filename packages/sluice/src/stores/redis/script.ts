@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto'
+import type { Send } from './client.ts'
+
 /** CLOCK_LINE is the one line that reads the time; tests replace it. */
 export const CLOCK_LINE = "local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]"
 
@@ -13,10 +16,51 @@ local time = redis.call('TIME')
 return time[1] * 1000000 + time[2]
 `
 
-/** SWAP replaces a row if it has not changed. ARGV: what it was, what it is, when that expires. */
+/**
+ * SWAP replaces rows if none of them has changed: 1, or 0 if one has; −1 after the deadline. ARGV: the
+ * deadline, or 0; and for each row what it was, what it is, '' for none, and when that expires.
+ */
 export const SWAP = `
-if redis.call('GET', KEYS[1]) == ARGV[1] then
-  redis.call('SET', KEYS[1], ARGV[2], 'PXAT', ARGV[3])
+local deadline = tonumber(ARGV[1])
+if deadline > 0 and now > deadline then return -1 end
+for i = 1, #KEYS do
+  if (redis.call('GET', KEYS[i]) or '') ~= ARGV[3 * i - 1] then return 0 end
 end
-return 0
+for i = 1, #KEYS do
+  if ARGV[3 * i] == '' then
+    redis.call('DEL', KEYS[i])
+  else
+    redis.call('SET', KEYS[i], ARGV[3 * i], 'PXAT', ARGV[3 * i + 1])
+  end
+end
+return 1
 `
+
+/** swapScript is SWAP with a line that reads the time. */
+export function swapScript(clockLine: string): string {
+  return clockLine + SWAP
+}
+
+/** Run runs a script: how many keys, the keys, and the words of ARGV. */
+export type Run = (args: string[]) => Promise<unknown>
+
+/** runnerOf runs a script by its hash, and in full where the server does not know it yet. */
+export function runnerOf(send: Send, textNow: () => string): Run {
+  let text = ''
+  let sha = ''
+  return async (args) => {
+    if (sha === '') {
+      text = textNow()
+      sha = createHash('sha1').update(text).digest('hex')
+    }
+    const [, firstKey] = args
+    args.unshift(sha)
+    try {
+      return await send(firstKey, 'EVALSHA', args)
+    } catch (error) {
+      if (!(error instanceof Error && error.message.includes('NOSCRIPT'))) throw error
+      args[0] = text
+      return send(firstKey, 'EVAL', args)
+    }
+  }
+}

@@ -1,5 +1,3 @@
-import { escapeName } from './names.ts'
-
 const SLOTS = 16_384
 const POLYNOMIAL = 0x1021
 
@@ -12,10 +10,10 @@ const table = Uint16Array.from({ length: 256 }, (_, byte) => {
 
 const encoder = new TextEncoder()
 
-/** slotOf is the slot of a key's states in a Redis Cluster: what is in braces decides. */
-export function slotOf(key: string): number {
+/** slotOf is the slot of a name without braces in a Redis Cluster. */
+export function slotOf(name: string): number {
   let crc = 0
-  for (const byte of encoder.encode(escapeName(key))) {
+  for (const byte of encoder.encode(name)) {
     crc = ((crc << 8) ^ table[(crc >> 8) ^ byte]) & 0xffff
   }
   return crc % SLOTS

@@ -1,7 +1,8 @@
-import type { Trip } from './batch.ts'
+import { copyRow, type OpenRow } from '../../rows/open-row.ts'
+import { decideLocally } from './act.ts'
+import type { Trip } from './engine.ts'
 import { createRecent } from './recent.ts'
-import type { RedisRules } from './rule-set.ts'
-import { copyOf, decideOn, type View } from './view.ts'
+import type { RemoteRules } from './remote-rules.ts'
 
 export interface DenyCacheOptions {
   /** The longest a refusal is remembered, in milliseconds. Default 2,000. */
@@ -12,9 +13,9 @@ export interface DenyCacheOptions {
 
 /** A refusal, and until when it holds by our clock. */
 interface Refusal {
-  readonly set: RedisRules
+  readonly set: RemoteRules
   readonly cost: number
-  readonly view: View
+  readonly row: OpenRow
   readonly trip: Trip
   readonly untilMs: number
 }
@@ -25,8 +26,9 @@ interface Refusal {
  */
 export interface DenyCache {
   /** Decides into the set's readings, if a refusal still holds. */
-  recall(set: RedisRules, key: string, cost: number): boolean
-  note(set: RedisRules, key: string, cost: number, view: View, trip: Trip, waitMs: number): void
+  recall(set: RemoteRules, key: string, cost: number): boolean
+  /** Remembers a refusal by the row that is open in the set. */
+  note(set: RemoteRules, key: string, cost: number, trip: Trip, waitMs: number): void
   drop(key: string): void
   clear(): void
 }
@@ -39,15 +41,13 @@ export function createDenyCache({ maxMs, maxKeys }: Required<DenyCacheOptions>):
       if (!refusal || refusal.cost !== cost || refusal.set !== set) return false
       const nowMs = performance.now()
       if (nowMs >= refusal.untilMs) return false
-      const { view, trip } = refusal
-      // From when it was sent: not a moment later than Redis would admit it.
-      const elapsedUs = Math.floor((nowMs - trip.sentMs) * 1_000)
-      decideOn(set, view, cost, false, trip.nowUs + elapsedUs)
+      // From when it was sent: not a moment later than the engine would admit it.
+      decideLocally(set, refusal.row, refusal.trip, nowMs, cost, false)
       return true
     },
-    note(set, key, cost, view, trip, waitMs) {
+    note(set, key, cost, trip, waitMs) {
       const untilMs = trip.sentMs + Math.min(maxMs, waitMs)
-      refusals.set(key, { set, cost, view: copyOf(view), trip, untilMs })
+      refusals.set(key, { set, cost, row: copyRow(set.row), trip, untilMs })
     },
     drop: refusals.delete,
     clear: refusals.clear,

@@ -1,7 +1,8 @@
-import type { Trip } from './batch.ts'
+import { copyRow, type OpenRow } from '../../rows/open-row.ts'
+import { decideLocally } from './act.ts'
+import type { Trip } from './engine.ts'
 import { createRecent } from './recent.ts'
-import type { RedisRules } from './rule-set.ts'
-import { copyOf, decideOn, type View } from './view.ts'
+import type { RemoteRules } from './remote-rules.ts'
 
 export interface LeaseOptions {
   /** The most units taken ahead of time, for one key. */
@@ -12,12 +13,12 @@ export interface LeaseOptions {
 
 /** Units of a key that this node has taken, and may spend without asking. */
 interface Lease {
-  readonly set: RedisRules
-  /** The states as if only what was really spent were debited. */
-  readonly view: View
+  readonly set: RemoteRules
+  /** The row as if only what was really spent were debited. */
+  readonly row: OpenRow
   readonly trip: Trip
   readonly untilMs: number
-  /** The instant of Redis's clock from which on nothing is given back. */
+  /** The instant of the engine's clock from which on nothing is given back. */
   readonly backUs: number
   readonly units: number
   left: number
@@ -52,21 +53,21 @@ const USABLE = 0.75
 const LOOKS = 4
 
 /**
- * Leases takes units of busy keys ahead of time, debited in Redis at once, so that most calls need
+ * Leases takes units of busy keys ahead of time, debited in the store at once, so that most calls need
  * no trip. Whoever is not busy any more gives back what is left.
  */
 export interface Leases {
   /** Decides into the set's readings from units that are held, spent if `spend` is set. */
-  take(set: RedisRules, key: string, cost: number, spend: boolean): boolean
-  /** How many units to take along with a call that has to go to Redis. */
-  wish(set: RedisRules, key: string, cost: number): number
-  /** They were taken: `leased` of them, perhaps 0. */
-  note(set: RedisRules, key: string, leased: number, view: View, trip: Trip): void
+  take(set: RemoteRules, key: string, cost: number, spend: boolean): boolean
+  /** How many units to take along with a call that needs a trip. */
+  wish(set: RemoteRules, key: string, cost: number): number
+  /** They were taken: `leased` of them, perhaps 0, from the row that is open in the set. */
+  note(set: RemoteRules, key: string, leased: number, trip: Trip): void
   /** The call that was to take them has failed. */
   failed(key: string): void
   /** Gives back what is held of a key, or on its way. */
   giveBack(key: string): void
-  /** Forgets what is held of a key, or of all, or on its way: Redis has forgotten it as well. */
+  /** Forgets what is held of a key, or of all, or on its way: the store has forgotten it as well. */
   drop(key?: string): void
   close(): Promise<void>
 }
@@ -74,7 +75,7 @@ export interface Leases {
 /** createLeases gives units back by `refund`, which is dropped from the instant `backUs` on. */
 export function createLeases(
   { units, leaseMs }: Required<LeaseOptions>,
-  refund: (set: RedisRules, key: string, cost: number, backUs: number) => Promise<unknown>,
+  refund: (set: RemoteRules, key: string, cost: number, backUs: number) => Promise<unknown>,
 ): Leases {
   const held = new Map<string, Lease>()
   const asked = new Map<string, Asked>()
@@ -85,13 +86,12 @@ export function createLeases(
   /** Called when no call is under way any more. */
   let settled = () => {}
 
-  function take(set: RedisRules, key: string, cost: number, spend: boolean): boolean {
+  function take(set: RemoteRules, key: string, cost: number, spend: boolean): boolean {
     const lease = held.get(key)
     if (!lease || lease.set !== set || cost === 0 || lease.left < cost) return false
     const nowMs = performance.now()
     if (nowMs >= lease.untilMs) return false
-    const { view, trip } = lease
-    decideOn(set, view, cost, spend, trip.nowUs + Math.floor((nowMs - trip.sentMs) * 1_000))
+    decideLocally(set, lease.row, lease.trip, nowMs, cost, spend)
     if (spend) {
       lease.left -= cost
       lease.isIdle = false
@@ -100,10 +100,10 @@ export function createLeases(
   }
 
   /** As many as last time if that was enough, else twice as many. */
-  function wish(set: RedisRules, key: string, cost: number): number {
+  function wish(set: RemoteRules, key: string, cost: number): number {
     const nowMs = performance.now()
     const before = asked.get(key)
-    if (cost === 0 || set.stateful.length === 0) return 0
+    if (cost === 0 || set.stateless) return 0
     if (before && nowMs - before.sinceMs < leaseMs) return 0
     const demand = demands.get(key)
     const isBusy = demand !== undefined && nowMs - demand.seenMs < leaseMs
@@ -120,19 +120,19 @@ export function createLeases(
     return fate
   }
 
-  function note(set: RedisRules, key: string, leased: number, view: View, trip: Trip): void {
+  function note(set: RemoteRules, key: string, leased: number, trip: Trip): void {
     const fate = ended(key)
     if (leased === 0 || fate === 'drop') return
     giveBackHeld(key)
     let backUs = trip.nowUs + heldMs * 1_000
-    for (const [i, rule] of set.stateful.entries()) {
+    for (const { rule, at } of set.lines) {
       if (rule.algorithm.lease !== 'window') continue
-      backUs = Math.min(backUs, rule.algorithm.freshAtUs(view.states[i], 0, rule))
+      backUs = Math.min(backUs, rule.algorithm.freshAtUs(set.row.cells, at, rule))
     }
     const usableMs = Math.min(USABLE * heldMs, (backUs - trip.nowUs) / 1_000)
     const untilMs = trip.sentMs + usableMs
     const units = { units: leased, left: leased }
-    held.set(key, { set, view: copyOf(view), trip, untilMs, backUs, ...units, isIdle: false })
+    held.set(key, { set, row: copyRow(set.row), trip, untilMs, backUs, ...units, isIdle: false })
     if (fate === 'return') giveBackHeld(key)
     arm()
   }

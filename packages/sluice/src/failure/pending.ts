@@ -1,0 +1,97 @@
+import { type Decision, noteFailure } from '../core/decision.ts'
+import type { Request, RuleSet, Verb } from '../stores/store.ts'
+import type { Breaker, Pass } from './breaker.ts'
+import { uncounted } from './local.ts'
+import type { Timed, TimeLimit } from './time-limit.ts'
+
+/** What a limiter wants to be done about one key. */
+export type Wanted = Pick<Request, 'verb' | 'set' | 'key' | 'cost'>
+
+/** Who is told of a request, and what answers it when the store does not. */
+export interface PendingParts {
+  readonly limit: TimeLimit
+  /** Answers without the store, which failed with that error; throws where only the store can. */
+  instead(request: Wanted, error: unknown): Decision | undefined
+}
+
+/** Pending is a request that the store has not answered yet. A class, since each decision has one. */
+export class Pending implements Request, Timed {
+  readonly parts: PendingParts
+  readonly breaker: Breaker
+  readonly pass: Pass | undefined
+  readonly verb: Verb
+  readonly set: RuleSet
+  readonly key: string
+  readonly cost: number
+  readonly resolve: (decision: Decision | undefined) => void
+  readonly reject: (error: unknown) => void
+  isContended = false
+  order = 0
+  next: Request | undefined = undefined
+  lease = 0
+  untilUs = 0
+  dueMs = 0
+  isRunning = false
+  isPutOff = false
+  wasLate = false
+  older: Timed | undefined = undefined
+  newer: Timed | undefined = undefined
+
+  constructor(
+    parts: PendingParts,
+    breaker: Breaker,
+    { verb, set, key, cost }: Wanted,
+    nowMs: number,
+    resolve: (decision: Decision | undefined) => void,
+    reject: (error: unknown) => void,
+  ) {
+    this.parts = parts
+    this.breaker = breaker
+    this.pass = breaker.enter()
+    this.verb = verb
+    this.set = set
+    this.key = key
+    this.cost = cost
+    this.resolve = resolve
+    this.reject = reject
+    if (this.pass) parts.limit.start(this, nowMs)
+  }
+
+  done(decision?: Decision): void {
+    if (!this.parts.limit.stop(this)) return
+    this.breaker.succeeded(this.pass!)
+    this.resolve(decision)
+  }
+
+  failed(error: unknown): void {
+    if (!this.parts.limit.stop(this)) return
+    if (this.isContended) {
+      this.breaker.succeeded(this.pass!)
+      this.answerContended(error)
+    } else {
+      this.breaker.failed(this.pass!, error)
+      this.answerInstead(error)
+    }
+  }
+
+  putOff(): boolean {
+    return this.parts.limit.putOff(this)
+  }
+
+  answerInstead(error = this.breaker.lastError()): void {
+    try {
+      this.resolve(this.parts.instead(this, error))
+    } catch (error) {
+      this.reject(error)
+    }
+  }
+
+  /** The store works, but other writers were faster every time: neither counted nor admitted. */
+  answerContended(error: unknown): void {
+    if (this.verb === 'check' || this.verb === 'peek') {
+      this.resolve(noteFailure(uncounted(this.set.rules, 'closed'), error))
+    } else {
+      this.reject(error)
+    }
+  }
+}

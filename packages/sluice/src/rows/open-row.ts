@@ -1,0 +1,184 @@
+import { readRule } from '../core/read-rule.ts'
+import type { Rule } from '../core/rule.ts'
+import { cellsOf, fillCells, ownerOf, type RowLine, readRow, textOf, writeRow } from './codec.ts'
+import { createLists, type Lists } from './lists.ts'
+
+/** OwnLine is where a rule of the set has its cells, and its line in a row's text. */
+export interface OwnLine {
+  readonly rule: Rule
+  /** Where its cells begin; of a list, the one cell that names it. */
+  readonly at: number
+  /** The rule as the line names it, and whose cells the line has, whatever the limits were. */
+  readonly label: string
+  readonly owner: string
+}
+
+/** OpenRow is a row of a remote engine while it is worked on, laid out for the rules of one set. */
+export interface OpenRow {
+  readonly lines: readonly OwnLine[]
+  /** Matches the text of a row that just these rules wrote, its cells in groups. */
+  readonly pattern: RegExp | undefined
+  readonly cells: Float64Array
+  readonly lists: Lists
+  /** The instant up to which the key is blocked. */
+  blockUs: number
+  /** What other rules have written. */
+  others: readonly RowLine[]
+  /** It was written for other limits of these rules, or cannot be read: its text cannot stand. */
+  isCarried: boolean
+  /** Something was spent, given back or blocked since it was opened. */
+  isChanged: boolean
+}
+
+/** openRowFor is an empty row for these lines, with `stride` cells. */
+export function openRowFor(lines: readonly OwnLine[], stride: number): OpenRow {
+  return {
+    lines,
+    pattern: patternOf(lines),
+    cells: new Float64Array(stride),
+    lists: createLists(),
+    blockUs: 0,
+    others: [],
+    isCarried: false,
+    isChanged: false,
+  }
+}
+
+/** No pattern for lists, whose cells have no fixed number, and where there are no cells. */
+function patternOf(lines: readonly OwnLine[]): RegExp | undefined {
+  if (lines.length === 0 || lines.some(({ rule }) => rule.algorithm.grows)) return undefined
+  const fresh = lines.length === 1 ? '' : '@[\\da-f]+'
+  const each = lines.map(({ rule, label }) => {
+    const cells = Array(rule.algorithm.cells(rule)).fill('([\\da-f]+)').join(' ')
+    return `${cells}${fresh}:${label.replace(/[^\w\t ]/g, '\\$&')}`
+  })
+  return new RegExp(`^${each.join('\n')}$`)
+}
+
+/**
+ * openRow reads a text, or null for no row, into `row`. What was used under other limits stays used. A
+ * row or a line that cannot be read counts as all used: a later version may have written it.
+ */
+export function openRow(row: OpenRow, text: string | null, nowUs: number): OpenRow {
+  row.blockUs = 0
+  row.others = []
+  row.isCarried = false
+  row.isChanged = false
+  if (text === null) empty(row)
+  else if (!readPlain(row, text)) readAny(row, text, nowUs)
+  return row
+}
+
+function empty({ cells, lists, lines }: OpenRow): void {
+  if (lines.length > 0) cells.fill(0)
+  lists.clear()
+}
+
+/** Reads what just these rules wrote: nearly every row. */
+function readPlain({ pattern, lines, cells }: OpenRow, text: string): boolean {
+  const found = pattern?.exec(text)
+  if (!found) return false
+  let group = 1
+  for (let i = 0; i < lines.length; i += 1) {
+    const { rule, at } = lines[i]
+    const count = rule.algorithm.cells(rule)
+    for (let j = 0; j < count; j += 1) {
+      const cell = Number.parseInt(found[group + j], 16)
+      if (cell > Number.MAX_SAFE_INTEGER) return false
+      cells[at + j] = cell
+    }
+    group += count
+  }
+  return true
+}
+
+function readAny(row: OpenRow, text: string, nowUs: number): void {
+  const { lines } = row
+  const known = readRow(text)
+  empty(row)
+  row.blockUs = known?.blockUs ?? 0
+  row.isCarried = known === undefined
+  const all = known?.lines ?? []
+  for (const own of lines) {
+    const same = all.find(({ label }) => label === own.label)
+    if (same) {
+      put(row, own, stateOf(own.rule, same.cells))
+      continue
+    }
+    const older = all.find(({ label }) => ownerOf(label) === own.owner)
+    if (!older && known) continue
+    row.isCarried = true
+    put(row, own, carriedOver(older, own.rule, nowUs))
+  }
+  row.others = all.filter(({ label }) => !lines.some((own) => isOf(own, label)))
+}
+
+function isOf(own: OwnLine, label: string): boolean {
+  return own.label === label || own.owner === ownerOf(label)
+}
+
+function stateOf(rule: Rule, cells: readonly number[]): Float64Array {
+  const count = rule.algorithm.grows ? 0 : rule.algorithm.cells(rule)
+  return fillCells(new Float64Array(count), cells, rule)
+}
+
+function put({ cells, lists }: OpenRow, { rule, at }: OwnLine, state: Float64Array): void {
+  if (rule.algorithm.grows) cells[at] = lists.add(state)
+  else cells.set(state.subarray(0, rule.algorithm.cells(rule)), at)
+}
+
+/** A state that another rule of this name and algorithm has left, or one with all units used. */
+function carriedOver(line: RowLine | undefined, rule: Rule, nowUs: number): Float64Array {
+  const { algorithm } = rule
+  try {
+    const from = readRule(`${textOf(line!.label)} ${algorithm.name}`, [algorithm], rule.name)
+    const most = Math.max(algorithm.cells(from), algorithm.cells(rule))
+    const state = fillCells(new Float64Array(algorithm.grows ? 0 : most), line!.cells, from)
+    algorithm.carry(state, 0, from, rule, nowUs)
+    return state
+  } catch {
+    const state = algorithm.grow(stateOf(rule, []), rule, nowUs)
+    algorithm.spend(state, 0, rule, rule.capacity, nowUs)
+    return state
+  }
+}
+
+/** RowToWrite is a row's text, '' for none, and the millisecond at which it is fresh. */
+export interface RowToWrite {
+  readonly text: string
+  readonly expiresMs: number
+}
+
+/**
+ * closeRow writes the row as it is now. A line of another rule whose fresh time the text did not tell
+ * is fresh at `loneFreshMs`. With `isLone` a line that stands alone does not tell its own: the
+ * engine's expiry does.
+ */
+export function closeRow(
+  { lines, cells, lists, blockUs, others }: OpenRow,
+  nowUs: number,
+  isLone: boolean,
+  loneFreshMs = 0,
+): RowToWrite {
+  const own = lines.map(({ rule, at, label }): RowLine => {
+    const [state, from] = rule.algorithm.grows ? [lists.all[cells[at]], 0] : [cells, at]
+    const freshUs = rule.algorithm.freshAtUs(state, from, rule)
+    const freshMs = freshUs > nowUs ? Math.ceil(freshUs / 1_000) : 0
+    return { cells: cellsOf(state, from, rule), freshMs, label }
+  })
+  const rest = others
+    .map((line) => ({ ...line, freshMs: line.freshMs ?? loneFreshMs }))
+    .filter(({ freshMs }) => freshMs * 1_000 > nowUs)
+  const inUse = [...own, ...rest]
+  const until = blockUs > nowUs ? blockUs : 0
+  const expiresMs = Math.max(Math.ceil(until / 1_000), ...inUse.map(({ freshMs = 0 }) => freshMs))
+  if (expiresMs === 0) return { text: '', expiresMs: 1 }
+  return { text: writeRow({ blockUs: until, lines: inUse }, isLone), expiresMs }
+}
+
+/** copyRow is a row that stays as it is when the next one is opened. */
+export function copyRow(row: OpenRow): OpenRow {
+  const lists = createLists()
+  lists.all.push(...row.lists.all.slice(1).map((list) => list.slice()))
+  return { ...row, cells: row.cells.slice(), lists }
+}

@@ -1,0 +1,102 @@
+import type { Rule } from '../../core/rule.ts'
+import type { Batch, Engine, Found, RowChange } from '../remote/engine.ts'
+import { createEngineTime } from '../remote/engine-time.ts'
+import type { RowNames } from '../remote/names.ts'
+import type { Connection } from './client.ts'
+import { decideArgs, decideScript, isTwinned } from './decide-script.ts'
+import { listKeys, removeRows } from './listing.ts'
+import { HELLO, runnerOf, swapScript } from './script.ts'
+import { slotOf as slotOfName } from './slots.ts'
+
+/** Slots in a row that are one part of a Cluster: a node has long ranges of slots. */
+const PART_BITS = 6
+
+/** How long others wait for the first trip, which one of them has made. */
+const PATIENCE_MS = 20
+
+/**
+ * createRedisEngine keeps the rows of one limiter in Redis. A trip is one script, which reads the rows,
+ * decides and writes.
+ */
+export function createRedisEngine(
+  connection: Connection,
+  names: RowNames,
+  clockLine: string,
+): Engine {
+  const { send, hasSlots } = connection
+  const { nameOf } = names
+  const slotOf = (key: string) => (hasSlots ? slotOfName(nameOf(key)) : 0)
+  const time = createEngineTime()
+  const twins = new Map<string, string>()
+  let decide = runnerOf(send, () => decideScript(twins, clockLine))
+  const swap = runnerOf(send, () => swapScript(clockLine))
+  let greeting: { readonly sinceMs: number; readonly done: Promise<void> } | undefined
+
+  /** Asks for the time. Many ask at once at first; a trip that takes too long is not waited for. */
+  function hello(): Promise<void> {
+    const sentMs = performance.now()
+    if (!greeting || sentMs - greeting.sinceMs > PATIENCE_MS) {
+      const name = nameOf('')
+      const done = send(name, 'EVAL', [HELLO, '1', name]).then((nowUs) =>
+        time.note(Number(nowUs), sentMs),
+      )
+      greeting = { sinceMs: sentMs, done }
+    }
+    return greeting.done
+  }
+
+  async function visitFirst(batch: Batch, untilUs: () => number): Promise<Found> {
+    await hello()
+    return visit(batch, untilUs)
+  }
+
+  async function visit(batch: Batch, untilUs: () => number): Promise<Found> {
+    const reply = await decide(decideArgs(batch, untilUs(), nameOf))
+    return foundIn(reply, batch)
+  }
+
+  return {
+    time,
+    decides: isTwinned,
+    tellsExpiry: true,
+    isRowwise: false,
+    nameOf,
+    slotOf,
+    partOf: (key) => slotOf(key) >> PART_BITS,
+    prepare(rule: Rule): void {
+      const { algorithm } = rule
+      if (algorithm.lua === '' || algorithm.cells(rule) === 0 || twins.has(algorithm.name)) return
+      twins.set(algorithm.name, algorithm.lua)
+      decide = runnerOf(send, () => decideScript(twins, clockLine))
+    },
+    visit: (batch, untilUs) =>
+      time.at(0) === 0 ? visitFirst(batch, untilUs) : visit(batch, untilUs),
+    async swap(changes) {
+      const answer = await swap(swapArgs(changes))
+      if (answer === -1) throw new Error('the store was too busy to be asked in time')
+      return answer === 1
+    },
+    keys: (limited) => listKeys(connection, names, limited),
+    clear: (limited) => removeRows(connection, names, limited),
+  }
+}
+
+function swapArgs(changes: readonly RowChange[]): string[] {
+  const args = [String(changes.length), ...changes.map(({ name }) => name)]
+  args.push(String(Math.max(...changes.map(({ untilUs }) => untilUs))))
+  for (const { from, to, expiresMs } of changes) args.push(from ?? '', to ?? '', String(expiresMs))
+  return args
+}
+
+/** An answer has a value for each key, and the instant; or that alone. */
+function foundIn(reply: unknown, { firsts }: Batch): Found {
+  if (!Array.isArray(reply) || !(Number(reply[reply.length - 1]) > 0)) throw senseless()
+  const nowUs = Number(reply.pop())
+  if (reply.length === firsts.length) return { nowUs, texts: reply as (string | null)[] }
+  if (reply.length === 0) return { nowUs, texts: undefined }
+  throw senseless()
+}
+
+function senseless(): Error {
+  return new Error('Redis gave an answer that makes no sense.')
+}

@@ -1,0 +1,77 @@
+import type { Rule } from '../../core/rule.ts'
+import type { TimeLimit } from '../../failure/time-limit.ts'
+import type { Request } from '../store.ts'
+import type { EngineTime } from './engine-time.ts'
+import type { RemoteRules } from './remote-rules.ts'
+
+/** Batch is the requests of one trip: of each key the first, which has the others behind it. */
+export interface Batch {
+  readonly firsts: readonly Request[]
+  /** The moment of our clock up to which it must have begun. */
+  readonly untilMs: number
+}
+
+/** Trip is when a trip was made: the instant of the engine's clock, and of ours when it was sent. */
+export interface Trip {
+  readonly nowUs: number
+  readonly sentMs: number
+}
+
+/** Found is what a trip found: the engine's time, and the text of each key's row or null. */
+export interface Found {
+  readonly nowUs: number
+  /** undefined where the deadline had passed: nothing was done. */
+  readonly texts: readonly (string | null)[] | undefined
+  /** What the engine knows the rows by, where it does not compare texts. */
+  readonly versions?: readonly unknown[]
+}
+
+/** RowChange is a row to be replaced. */
+export interface RowChange {
+  readonly name: string
+  /** The text that was read; null for none. */
+  readonly from: string | null
+  /** What `read` gave with that text. */
+  readonly version: unknown
+  /** The new text; null to remove the row. */
+  readonly to: string | null
+  /** When the new row is fresh and may be dropped, in milliseconds since 1970. */
+  readonly expiresMs: number
+  /** The instant at which it was decided, in microseconds since 1970. */
+  readonly nowUs: number
+  /** The instant of the engine's clock from which on nothing is to be changed; 0 for never. */
+  readonly untilUs: number
+}
+
+/** Engine is where rows are kept, as texts by name. */
+export interface Engine {
+  /** What is known of its clock so far: a first guess for every slot. */
+  readonly time: EngineTime
+  /** Gets ready for a rule. */
+  prepare(rule: Rule): void
+  /**
+   * Reads the rows of these keys. `untilUs` gives the deadline by the engine's clock, 0 as long as
+   * that is unknown.
+   */
+  visit(batch: Batch, untilUs: () => number): Promise<Found>
+  /**
+   * Whether `visit` also does the requests by these rules, with every row that was written for the same
+   * limits and can be read. The others are swapped.
+   */
+  decides(set: RemoteRules): boolean
+  /** Replaces all these rows if none has changed; else none of them, and false. */
+  swap(changes: readonly RowChange[]): Promise<boolean>
+  /** Whether only single rows can be swapped. */
+  readonly isRowwise: boolean
+  /** Whether it tells when a row expires, so that a line that stands alone need not. */
+  readonly tellsExpiry: boolean
+  /** The name of a key's row. */
+  nameOf(key: string): string
+  /** Where requests about a key may go together. */
+  slotOf(key: string): number
+  /** The part of the engine that a key is in, if parts can fail while others go on. */
+  partOf(key: string): number
+  /** The keys of all rows, page by page. `limited` bounds each trip. */
+  keys(limited: TimeLimit['limited']): AsyncIterable<readonly string[]>
+  clear(limited: TimeLimit['limited']): Promise<void>
+}

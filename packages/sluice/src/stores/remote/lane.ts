@@ -1,0 +1,173 @@
+import { soon } from '../../failure/soon.ts'
+import { openRow } from '../../rows/open-row.ts'
+import type { Request } from '../store.ts'
+import { type Acted, actAll } from './act.ts'
+import type { Batch, Engine, Found, Trip } from './engine.ts'
+import type { EngineTime } from './engine-time.ts'
+import { createQueue, requestsOf } from './queue.ts'
+import type { RemoteRules } from './remote-rules.ts'
+import { type FoundRow, swapRows } from './swaps.ts'
+
+/** The most decisions of one trip. */
+const MOST = 128
+
+/** So many requests are worth two trips, after so many trips in a row that had several. */
+const WORTH_TWO = 24
+const STEADY = 8
+
+/**
+ * Requests wait for a trip under way only if it takes less than this part of their time: they would
+ * be late after it and their own.
+ */
+const WORTH_WAITING = 1 / 3
+
+/** Lane sends the requests of one slot, in order. */
+export interface Lane {
+  /** Gets in line. */
+  add(request: Request): void
+  /** Sends what is in line, if it is time. */
+  go(nowMs: number, timeoutMs: number): void
+}
+
+/** Answers tells the callers of a table what came of their requests. */
+export interface Answers {
+  /** For the requests of one trip. */
+  actedOn(trip: Trip): Acted
+  failed(request: Request, error: unknown): void
+  /** Another writer was faster with so many rows. */
+  contended(rows: number): void
+}
+
+/**
+ * createLane sends a request at once when none is under way, and gathers what comes while one is: up
+ * to 128, which then go together.
+ */
+export function createLane(engine: Engine, time: EngineTime, answers: Answers): Lane {
+  const queue = createQueue(answers.failed)
+  let underWay = 0
+  let lastSentMs = 0
+  /** The shortest trip so far: how far away the engine is, however busy it is now. */
+  let shortestMs = Number.POSITIVE_INFINITY
+  /** Goes up when trips are given up that may never end. */
+  let epoch = 0
+  let isDue = false
+  /** Trips in a row that had several requests. */
+  let sharedTrips = 0
+
+  function go(nowMs: number, timeoutMs: number): void {
+    if (underWay > 0 && nowMs - lastSentMs > timeoutMs) {
+      epoch += 1
+      underWay = 0
+      queue.releaseAll()
+    }
+    const isFar = Number.isFinite(shortestMs) && shortestMs > WORTH_WAITING * timeoutMs
+    flush((underWay === 0 && !isDue) || isFar ? 1 : MOST)
+  }
+
+  /** Sends what is in line, as long as there is that much. */
+  function flush(least: number): void {
+    const most = isBusy() ? Math.ceil(queue.length / 2) : MOST
+    while (queue.length >= least) {
+      const batch = queue.take(performance.now(), most)
+      if (batch.firsts.length > 0) void send(batch)
+    }
+  }
+
+  /**
+   * Under a steady load that does not fill trips, requests go in two, so that the engine works on one
+   * while the other's callers are served.
+   */
+  function isBusy(): boolean {
+    const { length } = queue
+    return underWay === 0 && sharedTrips >= STEADY && length >= WORTH_TWO && length < MOST
+  }
+
+  /** Whether the engine only reads the row, so that no other trip may be about its key. */
+  function isRead({ set }: Request): boolean {
+    return !engine.decides(set as RemoteRules)
+  }
+
+  async function send(batch: Batch): Promise<void> {
+    const sentMs = performance.now()
+    const sentIn = epoch
+    const isShared = batch.firsts.length > 1 || batch.firsts[0].next !== undefined
+    sharedTrips = isShared ? sharedTrips + 1 : 0
+    lastSentMs = sentMs
+    underWay += 1
+    for (const first of batch.firsts) if (isRead(first)) queue.hold(first.key)
+    try {
+      const found = await engine.visit(batch, () => time.at(batch.untilMs))
+      shortestMs = Math.min(shortestMs, performance.now() - sentMs)
+      time.note(found.nowUs, sentMs)
+      finish(batch, found, sentMs)
+    } catch (error) {
+      fail(batch.firsts, error)
+    } finally {
+      if (sentIn === epoch) underWay -= 1
+      if (underWay === 0 && (queue.length > 0 || isShared)) flushSoon()
+    }
+  }
+
+  function fail(firsts: readonly Request[], error: unknown): void {
+    for (const first of firsts) {
+      for (const request of requestsOf(first)) answers.failed(request, error)
+      if (isRead(first)) queue.release(first.key)
+    }
+  }
+
+  /** Sends once the callers that were just answered have had the time to ask again. */
+  function flushSoon(): void {
+    if (isDue) return
+    isDue = true
+    soon(() => {
+      isDue = false
+      flush(1)
+    })
+  }
+
+  /** Answers what the engine has decided, and swaps the rows that it has only read. */
+  function finish({ firsts, untilMs }: Batch, found: Found, sentMs: number): void {
+    const { texts, nowUs, versions } = found
+    if (!texts) {
+      queue.putBack(firsts)
+      release(firsts)
+      return
+    }
+    const acted = answers.actedOn({ nowUs, sentMs })
+    const read: FoundRow[] = []
+    for (let i = 0; i < firsts.length; i += 1) {
+      const first = firsts[i]
+      if (!isRead(first)) {
+        const row = openRow((first.set as RemoteRules).row, texts[i], nowUs)
+        if (!row.isCarried) {
+          actAll(first, nowUs, acted)
+          continue
+        }
+        queue.hold(first.key)
+      }
+      const untilUs = time.at(untilMs)
+      read.push({ first, text: texts[i], version: versions?.[i], nowUs, untilUs, acted })
+    }
+    if (read.length > 0) void swap(read)
+  }
+
+  /** Requests about these keys stay in line meanwhile, so that they keep their order. */
+  async function swap(read: readonly FoundRow[]): Promise<void> {
+    const lost = await swapRows(read, engine, answers.failed)
+    for (const { first } of read) if (!lost.includes(first)) queue.release(first.key)
+    if (lost.length > 0) {
+      answers.contended(lost.length)
+      queue.putBack(lost)
+      // Writers that lost to each other come back at different moments.
+      setTimeout(() => release(lost), Math.random() * 2 * shortestMs)
+    }
+    flushSoon()
+  }
+
+  function release(firsts: readonly Request[]): void {
+    for (const { key } of firsts) queue.release(key)
+    flushSoon()
+  }
+
+  return { add: queue.add, go }
+}

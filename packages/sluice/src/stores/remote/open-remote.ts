@@ -1,0 +1,89 @@
+import type { Clock } from '../../core/clock.ts'
+import { MOST_UNITS } from '../../core/cost.ts'
+import { SluiceError, shown } from '../../core/errors.ts'
+import { checkOptions, checkWhole } from '../../core/options.ts'
+import type { Rule } from '../../core/rule.ts'
+import { createAsyncLimiter } from '../../limiter/async-limiter.ts'
+import { unleasable } from '../../rows/store-errors.ts'
+import { openTables } from '../opened.ts'
+import type { AsyncStore } from '../store.ts'
+import type { DenyCacheOptions } from './deny-cache.ts'
+import type { Engine } from './engine.ts'
+import type { LeaseOptions } from './leases.ts'
+import { type RowNames, rowNames } from './names.ts'
+import { createRemoteTable } from './remote-table.ts'
+
+/** RemoteOptions are what every remote store takes. */
+export interface RemoteOptions {
+  /** What the names of all rows begin with. Default `'sl'`: short names take less memory. */
+  readonly prefix?: string
+  /**
+   * Remembers refusals: the same key and cost is refused again without a trip until its retry time,
+   * and at most `maxMs`. `true` for the defaults. Default: off.
+   */
+  readonly denyCache?: boolean | DenyCacheOptions
+  /**
+   * Takes units of busy keys ahead of time, so that most calls need no trip; only for algorithms that
+   * can lease, such as `tokenBucket`. Default: off.
+   */
+  readonly lease?: LeaseOptions
+}
+
+/** openRemote is a store on an engine, which is made for each limiter; `where` names it in errors. */
+export function openRemote(
+  where: string,
+  { prefix = 'sl', denyCache: denyOptions, lease: leaseOptions }: RemoteOptions,
+  clock: Clock,
+  makeEngine: (names: RowNames) => Engine,
+): AsyncStore {
+  checkPrefix(where, prefix)
+  const denyCache = checkDenyCache(where, denyOptions)
+  const lease = checkLease(where, leaseOptions)
+  const open = openTables((name) =>
+    createRemoteTable({ engine: makeEngine(rowNames(prefix, name)), check, denyCache, lease }),
+  )
+
+  function check(rule: Rule): void {
+    const { algorithm } = rule
+    if (lease && algorithm.cells(rule) > 0 && algorithm.lease === 'never') throw unleasable(rule)
+  }
+
+  return {
+    kind: 'async',
+    clock,
+    createLimiter: createAsyncLimiter,
+    open: (name, ruleLists, timeoutMs, mayChange) =>
+      open(name, ruleLists, mayChange).open(timeoutMs),
+  }
+}
+
+function checkPrefix(where: string, prefix: unknown): void {
+  if (typeof prefix === 'string' && /^[^{}/]{1,256}$/.test(prefix)) return
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `${where}: prefix must be a text of 1 to 256 characters without braces and slashes, got ` +
+      `${shown(prefix)}.`,
+  )
+}
+
+function checkDenyCache(where: string, given: unknown): Required<DenyCacheOptions> | undefined {
+  if (given === undefined || given === false) return undefined
+  const options: DenyCacheOptions = given === true ? {} : (given as DenyCacheOptions)
+  checkOptions(`${where}: denyCache`, options, ['maxMs', 'maxKeys'])
+  const { maxMs = 2_000, maxKeys = 10_000 } = options
+  checkWhole(`${where}: denyCache.maxMs`, maxMs, 1, 60_000)
+  checkWhole(`${where}: denyCache.maxKeys`, maxKeys, 1, 10_000_000)
+  return { maxMs, maxKeys }
+}
+
+function checkLease(
+  where: string,
+  options: LeaseOptions | undefined,
+): Required<LeaseOptions> | undefined {
+  if (options === undefined) return undefined
+  checkOptions(`${where}: lease`, options, ['units', 'leaseMs'])
+  const { units, leaseMs = 1_000 } = options
+  checkWhole(`${where}: lease.units`, units, 1, MOST_UNITS)
+  checkWhole(`${where}: lease.leaseMs`, leaseMs, 10, 60_000)
+  return { units, leaseMs }
+}

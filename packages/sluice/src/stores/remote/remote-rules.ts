@@ -1,0 +1,24 @@
+import type { Rule } from '../../core/rule.ts'
+import { labelOf, ownerOf } from '../../rows/codec.ts'
+import { createLayout, type LaidRules } from '../../rows/layout.ts'
+import { type OpenRow, type OwnLine, openRowFor } from '../../rows/open-row.ts'
+
+/** RemoteRules is a rule set whose rows are texts on a remote engine. */
+export interface RemoteRules extends LaidRules {
+  /** A line for each rule that keeps a state. */
+  readonly lines: readonly OwnLine[]
+  /** Where a key's row is read into; the next key's goes there, too. */
+  readonly row: OpenRow
+}
+
+/** remoteRules makes rules ready for a remote engine. */
+export function remoteRules(rules: readonly Rule[]): RemoteRules {
+  const layout = createLayout()
+  const laid = layout.use(rules, () => {})
+  const lines = rules.flatMap((rule, i): OwnLine[] => {
+    if (laid.columns[i] < 0) return []
+    const label = labelOf(rule)
+    return [{ rule, at: laid.at[i], label, owner: ownerOf(label) }]
+  })
+  return { ...laid, lines, row: openRowFor(lines, layout.stride) }
+}
