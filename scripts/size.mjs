@@ -10,6 +10,7 @@ import { build } from 'vite'
 const limits = [
   { name: 'createLimiter, tokenBucket', from: 'index', most: 14_000 },
   { name: 'redisStore', from: 'stores/redis/redis', most: 25_700 },
+  { name: 'remoteStore', from: 'stores/remote/remote', most: 21_000 },
 ]
 
 const root = resolve(import.meta.dirname, '..')

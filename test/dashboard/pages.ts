@@ -1,7 +1,9 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import { findProgram } from '../find-program.ts'
 import { buildServer } from '../threads/crew.ts'
-import { findBrowser } from './browser.ts'
+
+const browsers = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
 
 /** Pages opens pages in a real Chromium. */
 export interface Pages {
@@ -24,7 +26,7 @@ export function usePages(): Pages {
     buildServer()
     // The sandbox is not there for root, and shared memory is small in containers.
     const args = process.getuid?.() === 0 ? ['--no-sandbox', '--disable-dev-shm-usage'] : []
-    browser = await chromium.launch({ executablePath: findBrowser(), args })
+    browser = await chromium.launch({ executablePath: findProgram(browsers, ['chromium']), args })
   }, 300_000)
   afterEach(async () => {
     for (const close of closers.splice(0)) await close()

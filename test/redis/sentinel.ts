@@ -2,8 +2,9 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../find-program.ts'
 import { connectTo, HOST, type RedisNode, replicates, startNode } from './nodes.ts'
-import { findServer, freePort } from './server.ts'
+import { findServer } from './server.ts'
 import { until } from './until.ts'
 
 /** The name that a Sentinel knows the master by, whichever node that is. */

@@ -1,8 +1,8 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { findProgram, freePort } from '../find-program.ts'
 
 /** RedisServer is a real server of a test's own, on a free port that stays its own. */
 export interface RedisServer {
@@ -68,44 +68,7 @@ function untilReady(server: ChildProcess): Promise<void> {
   })
 }
 
-let command: string | undefined
-
-/** The command of a server on the PATH; it is installed first where that can be done unasked. */
+/** findServer is the path of a Redis or Valkey server. */
 export function findServer(): string {
-  command ??= lookForServer()
-  return command
-}
-
-function lookForServer(): string {
-  const find = () => ['redis-server', 'valkey-server'].find((name) => works(name, '--version'))
-  const found = find() ?? (install() ? find() : undefined)
-  if (found) return found
-  throw new Error('The tests need redis-server or valkey-server, 6.2 or newer, on the PATH.')
-}
-
-function install(): boolean {
-  const apt = process.getuid?.() === 0 ? ['apt-get'] : ['sudo', '-n', 'apt-get']
-  works(...apt, 'update')
-  return works(...apt, 'install', '-y', 'redis-server') || works('brew', 'install', 'redis')
-}
-
-/** works runs a command, and tells whether it could. */
-export function works(...[command, ...args]: string[]): boolean {
-  try {
-    execFileSync(command, args, { stdio: 'ignore' })
-    return true
-  } catch {
-    return false
-  }
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
+  return findProgram(['redis-server', 'valkey-server'], ['redis-server', 'redis'])
 }

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { freePort, works } from '../redis/server.ts'
+import { findProgram, freePort } from '../find-program.ts'
 
 /** Nginx is a real nginx of a test's own, on a free port of 127.0.0.1. */
 export interface Nginx {
@@ -23,9 +23,13 @@ export async function startNginx(config: (port: number) => string): Promise<Ngin
   const folder = mkdtempSync(join(tmpdir(), 'sluice-nginx-'))
   const file = join(folder, 'nginx.conf')
   writeFileSync(file, framed(folder, config(port)))
-  const server = spawn(findNginx(), ['-p', folder, '-c', file], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  })
+  const server = spawn(
+    findProgram(['nginx'], ['nginx-light', 'nginx']),
+    ['-p', folder, '-c', file],
+    {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  )
   let said = ''
   server.stderr.on('data', (text) => {
     said += text
@@ -87,32 +91,4 @@ function accepts(port: number): Promise<boolean> {
     socket.once('connect', () => resolve(true)).once('error', () => resolve(false))
     socket.once('connect', () => socket.destroy())
   })
-}
-
-let command: string | undefined
-
-/** findNginx is the command of nginx; it is installed first where that can be done unasked. */
-function findNginx(): string {
-  command ??= lookForNginx()
-  return command
-}
-
-function lookForNginx(): string {
-  // Not everybody has the folders of root on the PATH.
-  const names = ['nginx', '/usr/sbin/nginx', '/usr/local/sbin/nginx']
-  const find = () => names.find((name) => works(name, '-v'))
-  const found = find() ?? (install() ? find() : undefined)
-  if (found) return found
-  throw new Error('The tests need nginx, with its auth_request module, on the PATH.')
-}
-
-/** Packages start a server of their own, on port 80: that is not wanted. */
-function install(): boolean {
-  const root = process.getuid?.() === 0 ? [] : ['sudo', '-n']
-  const apt = [...root, 'env', 'RUNLEVEL=1', 'DEBIAN_FRONTEND=noninteractive', 'apt-get']
-  works(...apt, 'update')
-  const isThere = ['nginx-light', 'nginx'].some((name) => works(...apt, 'install', '-y', name))
-  if (!isThere) return works('brew', 'install', 'nginx')
-  works(...root, 'service', 'nginx', 'stop')
-  return true
 }

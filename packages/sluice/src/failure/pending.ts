@@ -65,11 +65,12 @@ export class Pending implements Request, Timed {
 
   failed(error: unknown): void {
     if (!this.parts.limit.stop(this)) return
-    if (this.isContended) {
-      this.breaker.succeeded(this.pass!)
-      this.answerContended(error)
+    // The store works, but other writers were faster every time: neither counted nor admitted.
+    if (this.isContended) this.breaker.succeeded(this.pass!)
+    else this.breaker.failed(this.pass!, error)
+    if (this.isContended && this.verb === 'check') {
+      this.resolve(noteFailure(uncounted(this.set.rules, 'closed'), error))
     } else {
-      this.breaker.failed(this.pass!, error)
       this.answerInstead(error)
     }
   }
@@ -82,15 +83,6 @@ export class Pending implements Request, Timed {
     try {
       this.resolve(this.parts.instead(this, error))
     } catch (error) {
-      this.reject(error)
-    }
-  }
-
-  /** The store works, but other writers were faster every time: neither counted nor admitted. */
-  answerContended(error: unknown): void {
-    if (this.verb === 'check' || this.verb === 'peek') {
-      this.resolve(noteFailure(uncounted(this.set.rules, 'closed'), error))
-    } else {
       this.reject(error)
     }
   }

@@ -19,6 +19,15 @@ export function unlistable(): SluiceError {
   )
 }
 
+/** unlisted: keys of a remote store that brings no `list` were to be listed or cleared. */
+export function unlisted(): SluiceError {
+  return new SluiceError(
+    'SLUICE_NOT_LISTABLE',
+    'this store cannot list its keys, so entries(), size() and clear() do not work. Give ' +
+      'remoteStore() a `list`; peek() and reset() work without one.',
+  )
+}
+
 /** mismatch: a limiter of the same name with other rules is already there. */
 export function mismatch(name: string, theirs: string, ours: string): SluiceError {
   return new SluiceError(

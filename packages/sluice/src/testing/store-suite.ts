@@ -1,4 +1,5 @@
 import type { AsyncStore, Store } from '../stores/store.ts'
+import { clearCases } from './clear-cases.ts'
 import { equal } from './equal.ts'
 import { evictionCases } from './eviction-cases.ts'
 import type { ManualClock } from './manual-clock.ts'
@@ -28,6 +29,8 @@ export interface SuiteOptions {
   readonly without?: readonly string[]
   /** Whether the store is bounded by `maxKeys`. Default true. */
   readonly evicts?: boolean
+  /** Whether the store can `clear()` a limiter, or list its keys. Default true. */
+  readonly clears?: boolean
 }
 
 /** SuiteCase is one named test; `run` rejects when the store is wrong. */
@@ -46,7 +49,7 @@ export function storeSuite(make: MakeStore, options: SuiteOptions = {}): SuiteCa
     throw new Error('storeSuite takes a function that makes { store, clock }, anew for every case.')
   }
   const { seed = Math.floor(Math.random() * 2 ** 32), steps = 10_000 } = options
-  const { without = [], evicts = true } = options
+  const { without = [], evicts = true, clears = true } = options
   const holds = (algorithm: string) => !without.includes(algorithm)
   const algorithms = Object.keys(ruleMakers).filter(holds)
   return [
@@ -67,6 +70,7 @@ export function storeSuite(make: MakeStore, options: SuiteOptions = {}): SuiteCa
     ...verbCases(make),
     ...nextCases(make, without),
     ...tableCases(make, without),
+    ...(clears ? clearCases(make) : []),
     ...(evicts ? evictionCases(make, without, seed) : []),
   ]
 }

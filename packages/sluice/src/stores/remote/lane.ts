@@ -130,7 +130,8 @@ export function createLane(engine: Engine, time: EngineTime, answers: Answers): 
     const { texts, nowUs, versions } = found
     if (!texts) {
       queue.putBack(firsts)
-      release(firsts)
+      for (const { key } of firsts) queue.release(key)
+      flushSoon()
       return
     }
     const acted = answers.actedOn({ nowUs, sentMs })
@@ -158,15 +159,16 @@ export function createLane(engine: Engine, time: EngineTime, answers: Answers): 
     if (lost.length > 0) {
       answers.contended(lost.length)
       queue.putBack(lost)
-      // Writers that lost to each other come back at different moments.
-      setTimeout(() => release(lost), Math.random() * 2 * shortestMs)
+      // At once or after a while: else the writer that has won would be ahead again each time.
+      if (Math.random() < 1 / 2) again(lost)
+      else setTimeout(() => again(lost), Math.random() * 2 * shortestMs)
     }
     flushSoon()
   }
 
-  function release(firsts: readonly Request[]): void {
-    for (const { key } of firsts) queue.release(key)
-    flushSoon()
+  function again(lost: readonly Request[]): void {
+    for (const { key } of lost) queue.release(key)
+    flush(1)
   }
 
   return { add: queue.add, go }

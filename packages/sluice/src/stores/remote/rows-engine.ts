@@ -1,0 +1,74 @@
+import { type Clock, steadyClock } from '../../core/clock.ts'
+import type { TimeLimit } from '../../failure/time-limit.ts'
+import { unlisted } from '../../rows/store-errors.ts'
+import type { Engine, Found } from './engine.ts'
+import { createEngineTime } from './engine-time.ts'
+import type { RowNames } from './names.ts'
+import type { RemoteRows, RowsRead } from './remote.ts'
+
+/** createRowsEngine keeps the rows of one limiter on what a user gave to `remoteStore`. */
+export function createRowsEngine(rows: RemoteRows, names: RowNames, clock: Clock): Engine {
+  const callerUs = rows.time === 'caller' ? steadyClock(clock) : undefined
+
+  async function read(asked: readonly string[]): Promise<Found> {
+    const { texts, versions, nowUs }: RowsRead = await rows.read(asked)
+    const atUs = callerUs ? callerUs() : nowUs
+    if (texts.length === asked.length && atUs !== undefined && atUs > 0) {
+      return { nowUs: Math.floor(atUs), texts, versions }
+    }
+    throw new Error(
+      texts.length === asked.length
+        ? "read() gave no nowUs. An engine without a clock says so: time: 'caller'."
+        : `read() gave ${texts.length} texts for ${asked.length} names.`,
+    )
+  }
+
+  async function* list(limited: TimeLimit['limited']): AsyncIterable<readonly string[]> {
+    if (!rows.list) throw unlisted()
+    const given = new Set<string>()
+    const pages = rows.list(names.start)[Symbol.asyncIterator]()
+    for (;;) {
+      const page = await limited(pages.next())
+      if (page.done) return
+      const fresh = page.value.filter((name) => !given.has(name))
+      for (const name of fresh) given.add(name)
+      yield fresh
+    }
+  }
+
+  /** Removes rows, again where a node has written them meanwhile. */
+  async function remove(page: readonly string[], limited: TimeLimit['limited']): Promise<void> {
+    for (let left = page; left.length > 0; ) {
+      const { texts = [], versions, nowUs } = await limited(read(left))
+      const lost: string[] = []
+      for (const [i, name] of left.entries()) {
+        const from = texts[i]
+        if (from === null) continue
+        const change = { name, from, version: versions?.[i], to: null, expiresMs: 1 }
+        if (!(await limited(rows.swap([{ ...change, nowUs, untilUs: 0 }])))) lost.push(name)
+      }
+      left = lost
+    }
+  }
+
+  return {
+    time: createEngineTime(),
+    decides: () => false,
+    tellsExpiry: false,
+    isRowwise: rows.atomic === 'row',
+    prepare() {},
+    nameOf: names.nameOf,
+    slotOf: () => 0,
+    partOf: () => 0,
+    visit: ({ firsts }) => read(firsts.map(({ key }) => names.nameOf(key))),
+    swap: (changes) => rows.swap(changes),
+    async *keys(limited) {
+      for await (const page of list(limited)) yield page.map(names.keyOf)
+    },
+    async clear(limited) {
+      for await (const page of list(limited)) {
+        for (let i = 0; i < page.length; i += 128) await remove(page.slice(i, i + 128), limited)
+      }
+    },
+  }
+}
