@@ -1,5 +1,6 @@
 import {
   type Algorithm,
+  type Decision,
   defineAlgorithm,
   memoryStore,
   type Rule,
@@ -71,7 +72,7 @@ function twin(
 /** A table that does something around every decision. */
 function aroundDecide(
   bug: string,
-  around: (table: Table, ...call: Parameters<Table['decide']>) => void,
+  around: (table: Table, ...call: Parameters<Table['decide']>) => Decision,
 ): Twin {
   return withTable(bug, (table) => ({
     ...table,
@@ -81,12 +82,19 @@ function aroundDecide(
 
 /** Rewrites the waits that a decision reports. */
 const withWaits = (bug: string, wait: (us: number) => number): Twin =>
-  aroundDecide(bug, (table, set, ...call) => {
-    table.decide(set, ...call)
-    set.readings.waitUs.forEach((us, i) => {
-      set.readings.waitUs[i] = wait(us)
-    })
-  })
+  aroundDecide(bug, (table, ...call) =>
+    withTimes(table.decide(...call), 'retryAfterMs', (ms) => wait(Math.round(ms * 1e3)) / 1e3),
+  )
+
+/** A decision with other times, its rules' included. */
+function withTimes(
+  decision: Decision,
+  name: 'retryAfterMs' | 'resetAfterMs',
+  time: (ms: number) => number,
+): Decision {
+  const rules = decision.rules.map((rule) => ({ ...rule, [name]: time(rule[name]) }))
+  return { ...decision, [name]: time(decision[name]), rules }
+}
 
 /** soundTwins are made the same way, without a bug: the suite must have nothing to say. */
 export const soundTwins: readonly Twin[] = [
@@ -117,9 +125,9 @@ export const twins: readonly Twin[] = [
       ...table,
       decide(set, key, cost, spend, nowUs = table.nowUs()) {
         if ((endsUs.get(key) ?? 0) <= nowUs) table.reset(key, nowUs)
-        table.decide(set, key, cost, spend, nowUs)
-        const lastsUs = Math.max(...set.readings.resetUs)
-        endsUs.set(key, nowUs + Math.floor(lastsUs / 1e6) * 1e6)
+        const decision = table.decide(set, key, cost, spend, nowUs)
+        endsUs.set(key, nowUs + Math.floor(decision.resetAfterMs / 1e3) * 1e6)
+        return decision
       },
     }
   }),
@@ -127,9 +135,9 @@ export const twins: readonly Twin[] = [
   aroundDecide(
     'usage is read first and added later, so that concurrent requests all pass',
     (table, set, key, cost, spend, nowUs = table.nowUs()) => {
-      table.decide(set, key, cost, false, nowUs)
-      const passes = set.readings.blockedUs === 0 && set.readings.waitUs.every((us) => us === 0)
-      if (spend && passes) queueMicrotask(() => table.charge(set, key, cost, nowUs))
+      const decision = table.decide(set, key, cost, false, nowUs)
+      if (spend && decision.allowed) queueMicrotask(() => table.charge(set, key, cost, nowUs))
+      return decision
     },
   ),
 
@@ -145,7 +153,7 @@ export const twins: readonly Twin[] = [
           known.delete(oldest)
           table.reset(oldest, nowUs)
         }
-        table.decide(set, key, cost, spend, nowUs)
+        return table.decide(set, key, cost, spend, nowUs)
       },
     }
   }),
@@ -186,19 +194,22 @@ export const twins: readonly Twin[] = [
   aroundDecide(
     'a refused request is charged',
     (table, set, key, cost, spend, nowUs = table.nowUs()) => {
-      table.decide(set, key, cost, spend, nowUs)
-      if (spend && set.readings.waitUs.some((us) => us > 0)) table.charge(set, key, cost, nowUs)
+      const decision = table.decide(set, key, cost, spend, nowUs)
+      const isRefused = decision.rules.some(({ retryAfterMs }) => retryAfterMs > 0)
+      if (spend && isRefused) table.charge(set, key, cost, nowUs)
+      return decision
     },
   ),
 
   withTable('of several rules the roomy ones are charged although another refuses', (table) => ({
     ...table,
     decide(set, key, cost, spend, nowUs = table.nowUs()) {
-      table.decide(set, key, cost, spend, nowUs)
-      const roomy = set.rules.filter((_, i) => set.readings.waitUs[i] === 0)
+      const decision = table.decide(set, key, cost, spend, nowUs)
+      const roomy = set.rules.filter((_, i) => decision.rules[i].retryAfterMs === 0)
       if (spend && cost > 0 && roomy.length > 0 && roomy.length < set.rules.length) {
         table.charge(table.use(roomy), key, cost, nowUs)
       }
+      return decision
     },
   })),
 
@@ -207,20 +218,18 @@ export const twins: readonly Twin[] = [
     return {
       ...table,
       decide(set, key, cost, spend, nowUs = table.nowUs()) {
-        table.decide(set, key, cost, spend && (denied.get(key) ?? 0) <= nowUs, nowUs)
-        const wait = Math.max(...set.readings.waitUs)
-        if (wait > 0) denied.set(key, nowUs + wait)
-        else if ((denied.get(key) ?? 0) > nowUs) set.readings.waitUs[0] = denied.get(key)! - nowUs
+        const deniedUs = Math.max(0, (denied.get(key) ?? 0) - nowUs)
+        const decision = table.decide(set, key, cost, spend && deniedUs === 0, nowUs)
+        if (!decision.allowed) denied.set(key, nowUs + Math.round(decision.retryAfterMs * 1e3))
+        else if (deniedUs > 0) return { ...decision, allowed: false, retryAfterMs: deniedUs / 1e3 }
+        return decision
       },
     }
   }),
 
-  aroundDecide('the reset is figured from a second clock', (table, set, ...call) => {
-    table.decide(set, ...call)
-    set.readings.resetUs.forEach((us, i) => {
-      if (us > 0) set.readings.resetUs[i] = us + 2
-    })
-  }),
+  aroundDecide('the reset is figured from a second clock', (table, ...call) =>
+    withTimes(table.decide(...call), 'resetAfterMs', (ms) => (ms > 0 ? ms + 0.002 : 0)),
+  ),
 
   withAlgorithm('a window below a second is floored to 0 seconds and never ends', (a) =>
     isWindow(a)

@@ -9,13 +9,7 @@ export { type BurstOptions, tokenBucket } from './algorithms/token-bucket.ts'
 export { unlimited } from './algorithms/unlimited.ts'
 export { type Algorithm, defineAlgorithm, type Windows } from './core/algorithm.ts'
 export { type Clock, systemClock } from './core/clock.ts'
-export {
-  type Decision,
-  decisionOf,
-  type Readings,
-  type RuleDecision,
-  type Source,
-} from './core/decision.ts'
+export type { Decision, RuleDecision, Source } from './core/decision.ts'
 export type { Duration } from './core/duration.ts'
 export { type ErrorCode, errorCodes, SluiceError } from './core/errors.ts'
 export { compositeKey } from './core/key.ts'

@@ -34,18 +34,17 @@ export const freshTime: FreshTime = {
   instant: true,
   cells: (rule) => (rule.gapParts === 1 ? 1 : 2),
 
+  // Those that say "short" are, so that they are inlined: this is the hot path.
   waitUs(cells, at, rule, cost, nowUs) {
+    // Short.
     const freshUs = cells[at]
     const ahead = (freshUs > nowUs ? freshUs - nowUs : 0) + cost * rule.gapUs - rule.fullUs
-    if (rule.gapParts === 1) return ahead > 0 ? ahead : 0
-    const parts = (freshUs >= nowUs ? cells[at + 1] : 0) + cost * rule.gapRest - rule.fullRest
-    const carried = Math.floor(parts / rule.gapParts)
-    const wait = ahead + carried + (parts > carried * rule.gapParts ? 1 : 0)
-    return wait > 0 ? wait : 0
+    if (rule.gapParts !== 1) return waitWithParts(ahead, cells, at, rule, cost, nowUs)
+    return ahead > 0 ? ahead : 0
   },
 
   take(cells, at, rule, cost, nowUs) {
-    // Short, so that it is inlined: this is the hot path.
+    // Short.
     if (rule.gapParts !== 1) return takeParts(cells, at, rule, cost, nowUs)
     const freshUs = cells[at]
     const sum = (freshUs > nowUs ? freshUs : nowUs) + cost * rule.gapUs
@@ -81,7 +80,7 @@ export const freshTime: FreshTime = {
   },
 
   remaining(cells, at, rule, nowUs) {
-    // Short, like `take`.
+    // Short.
     if (rule.gapParts !== 1) return remainingParts(cells, at, rule, nowUs)
     const freshUs = cells[at]
     const left = rule.fullUs - (freshUs > nowUs ? freshUs - nowUs : 0)
@@ -134,6 +133,21 @@ export const bucket = {
 } satisfies Partial<Algorithm>
 
 const takeParts = takeBy(freshTime)
+
+/** `waitUs` where the gap is not whole, but for the microseconds that are. */
+function waitWithParts(
+  ahead: number,
+  cells: Float64Array,
+  at: number,
+  rule: Rule,
+  cost: number,
+  nowUs: number,
+): number {
+  const parts = (cells[at] >= nowUs ? cells[at + 1] : 0) + cost * rule.gapRest - rule.fullRest
+  const carried = Math.floor(parts / rule.gapParts)
+  const wait = ahead + carried + (parts > carried * rule.gapParts ? 1 : 0)
+  return wait > 0 ? wait : 0
+}
 
 /** `remaining` where the gap is not whole. */
 function remainingParts(cells: Float64Array, at: number, rule: Rule, nowUs: number): number {

@@ -259,7 +259,11 @@ export function defineAlgorithm(
 export function checkedWait(waitUs: number, rule: Rule): number {
   if (waitUs > 0) return waitUs
   if (waitUs <= 0) return 0
-  throw new SluiceError(
+  throw notAWait(waitUs, rule)
+}
+
+function notAWait(waitUs: number, rule: Rule): SluiceError {
+  return new SluiceError(
     'SLUICE_ALGORITHM',
     `rule "${rule.name}": waitUs of the algorithm ${rule.algorithm.name} must give a number of ` +
       `microseconds, got ${shown(waitUs)}.`,

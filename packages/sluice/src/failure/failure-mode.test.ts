@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
 import { systemClock } from '../core/clock.ts'
-import { decisionOf, failureOf, newReadings } from '../core/decision.ts'
+import { failureOf } from '../core/decision.ts'
 import { SluiceError } from '../core/errors.ts'
 import { createAsyncLimiter } from '../limiter/async-limiter.ts'
 import { createLimiter } from '../limiter/limiter.ts'
@@ -22,7 +22,6 @@ function createShaky() {
       rules,
       capacity: Math.min(...rules.map((rule) => rule.capacity)),
       delays: false,
-      readings: newReadings(rules.length),
     }),
     ask(requests) {
       for (const request of requests) {
@@ -30,7 +29,7 @@ function createShaky() {
         const { set, verb } = request
         const isDecision = verb === 'check' || verb === 'peek'
         act().then(
-          () => request.done(isDecision ? decisionOf(set.rules, set.readings) : undefined),
+          () => request.done(isDecision ? createLimiter(set.rules).peek('alice') : undefined),
           (error) => request.failed(error),
         )
       }

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import { type Decision, decisionOf, type Source } from '../core/decision.ts'
+import type { Decision, Source } from '../core/decision.ts'
 import type { Rule } from '../core/rule.ts'
 import { memoryStore } from '../stores/memory/memory.ts'
 import type { RuleSet, Table } from '../stores/store.ts'
@@ -18,7 +18,6 @@ export function createLocal(clock: Clock, fleetSize: number) {
     let own = sets.get(set)
     if (!own) {
       own = table.use(set.rules.map((rule) => shareOf(rule, fleetSize)))
-      own.readings.source = 'local'
       sets.set(set, own)
     }
     return own
@@ -27,8 +26,8 @@ export function createLocal(clock: Clock, fleetSize: number) {
   function decide(table: Table, { verb, set, key, cost }: Wanted): Decision {
     const own = setOf(table, set)
     if (cost > own.capacity) return uncounted(own.rules, 'local')
-    table.decide(own, key, cost, verb === 'check')
-    return decisionOf(own.rules, own.readings)
+    const decision = table.decide(own, key, cost, verb === 'check')
+    return decision.source === 'blocked' ? decision : { ...decision, source: 'local' }
   }
 
   return {

@@ -1,4 +1,4 @@
-import { type Decision, decisionOf } from '../core/decision.ts'
+import type { Decision } from '../core/decision.ts'
 import { CENTURY_MS, durationUs } from '../core/duration.ts'
 import { SluiceError } from '../core/errors.ts'
 import { checkKey, isKey } from '../core/key.ts'
@@ -56,16 +56,11 @@ function createSyncLimiter(
   const table = store.open(name, lists, policy !== undefined)
   const gate = createGate(name, policy ?? lists[0], table.use)
   const { begin, beginDecision, checkOpen, setOf } = gate
-  const { nowUs } = table
+  const { decide, nowUs } = table
   const line = createWaitQueue(store.clock, nowUs)
   /** The rules of every plain `allow`, as long as it is open and nothing else is to be done. */
   let quick = policy || onDecision ? undefined : setOf('', undefined)
   if (quick?.delays) quick = undefined
-
-  function decide(set: RuleSet, key: string, cost: number, spend: boolean, nowUs?: number) {
-    table.decide(set, key, cost, spend, nowUs)
-    return decisionOf(set.rules, set.readings)
-  }
 
   function report(decision: Decision, key: string, cost: number): Decision {
     onDecision?.(decision, key, cost)

@@ -20,7 +20,11 @@ const expectedItem = ([value, parameters]: reference.Item | reference.InnerList)
   [...parameters].map(([key, each]) => [key, oursOf(each)]).sort(),
 ]
 
-const seen = ({ value }: BareItem) => (typeof value === 'number' ? value + 0 : value)
+/** As the other parser has it: a date that `Date` cannot hold is NaN. */
+const seen = ({ kind, value }: BareItem) => {
+  if (kind === 'date') return new Date(Number(value) * 1_000).getTime() / 1_000
+  return typeof value === 'number' ? value + 0 : value
+}
 const seenItem = (item: FieldItem) => [
   seen(item),
   [...item.parameters].map(([key, each]) => [key, seen(each)]).sort(),

@@ -1,4 +1,3 @@
-import { newReadings } from '../core/decision.ts'
 import type { Rule } from '../core/rule.ts'
 import type { RuleSet } from '../stores/store.ts'
 
@@ -18,7 +17,10 @@ export interface LaidRules extends RuleSet {
   readonly columns: Int32Array
   /** Offset of each rule's cells within a row. */
   readonly at: Int32Array
-  /** The one rule, where there is just one and its state is no list: the fast path. */
+  /** What the last decision found: how long each rule refuses, and how long it delays. */
+  readonly waitUs: Float64Array
+  readonly delayUs: Float64Array
+  /** The one rule, where there is just one, whose state is no list and which never delays. */
   readonly only: Rule | undefined
   /** The same as `at[0]`. */
   onlyAt: number
@@ -165,10 +167,11 @@ export function createLayout(
         rules: [...rules],
         capacity: Math.min(...rules.map((rule) => rule.capacity)),
         delays: rules.some((rule) => rule.algorithm.delays),
-        readings: newReadings(rules.length),
         columns: new Int32Array(rules.length),
         at: new Int32Array(rules.length),
-        only: rules.length === 1 && !rules[0].algorithm.grows ? rules[0] : undefined,
+        waitUs: new Float64Array(rules.length),
+        delayUs: new Float64Array(rules.length),
+        only: onlyOf(rules),
         stateless: rules.every((rule) => rule.algorithm.cells(rule) === 0),
         onlyAt: 0,
         tag: 0,
@@ -207,6 +210,11 @@ export function createLayout(
     },
   }
   return layout
+}
+
+function onlyOf([rule, ...others]: readonly Rule[]): Rule | undefined {
+  if (rule === undefined || others.length > 0) return undefined
+  return rule.algorithm.grows || rule.algorithm.delays ? undefined : rule
 }
 
 /** textOf is the same for the same written columns. */

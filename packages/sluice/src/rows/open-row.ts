@@ -1,7 +1,8 @@
 import { readRule } from '../core/read-rule.ts'
 import type { Rule } from '../core/rule.ts'
 import { cellsOf, fillCells, ownerOf, type RowLine, readRow, textOf, writeRow } from './codec.ts'
-import { createLists, type Lists } from './lists.ts'
+import { createLists } from './lists.ts'
+import type { Row } from './row.ts'
 
 /** OwnLine is where a rule of the set has its cells, and its line in a row's text. */
 export interface OwnLine {
@@ -14,12 +15,10 @@ export interface OwnLine {
 }
 
 /** OpenRow is a row of a remote engine while it is worked on, laid out for the rules of one set. */
-export interface OpenRow {
+export interface OpenRow extends Row {
   readonly lines: readonly OwnLine[]
   /** Matches the text of a row that just these rules wrote, its cells in groups. */
   readonly pattern: RegExp | undefined
-  readonly cells: Float64Array
-  readonly lists: Lists
   /** The instant up to which the key is blocked. */
   blockUs: number
   /** What other rules have written. */
@@ -36,6 +35,7 @@ export function openRowFor(lines: readonly OwnLine[], stride: number): OpenRow {
     lines,
     pattern: patternOf(lines),
     cells: new Float64Array(stride),
+    base: 0,
     lists: createLists(),
     blockUs: 0,
     others: [],

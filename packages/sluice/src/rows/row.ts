@@ -3,42 +3,28 @@ import type { Rule } from '../core/rule.ts'
 import type { LaidRules } from './layout.ts'
 import type { Lists } from './lists.ts'
 
+/** Row is a row where it lies: its cells begin at `base`, and those of growing rules name lists. */
+export interface Row {
+  cells: Float64Array
+  base: number
+  readonly lists: Lists
+}
+
 /** stateOf is the array that holds a rule's state: the row's, or the list that the cell names. */
 export function stateOf(rule: Rule, cells: Float64Array, at: number, lists: Lists): Float64Array {
   return rule.algorithm.grows ? lists.all[cells[at]] : cells
 }
 
-/** waitOf is the longest wait of all rules of the row at `base`; 0 when `cost` passes. */
-export function waitOf(
-  set: LaidRules,
-  cells: Float64Array,
-  base: number,
-  lists: Lists,
-  cost: number,
-  nowUs: number,
-): number {
-  let longest = 0
-  for (let i = 0; i < set.rules.length; i += 1) {
-    const rule = set.rules[i]
-    const at = base + set.at[i]
-    const state = stateOf(rule, cells, at, lists)
-    const wait = checkedWait(rule.algorithm.waitUs(state, at, rule, cost, nowUs), rule)
-    if (wait > longest) longest = wait
-  }
-  return longest
-}
-
 /** spendRow debits `cost`, at least 1, from every rule. */
 export function spendRow(
   set: LaidRules,
-  cells: Float64Array,
-  base: number,
-  lists: Lists,
+  { cells, base, lists }: Row,
   cost: number,
   nowUs: number,
 ): void {
-  for (let i = 0; i < set.rules.length; i += 1) {
-    const rule = set.rules[i]
+  const { rules } = set
+  for (let i = 0; i < rules.length; i += 1) {
+    const rule = rules[i]
     const at = base + set.at[i]
     if (rule.algorithm.grows) growList(rule, cells, at, lists, nowUs)
     rule.algorithm.spend(stateOf(rule, cells, at, lists), at, rule, cost, nowUs)
@@ -46,32 +32,68 @@ export function spendRow(
 }
 
 /**
- * decideRow asks every rule of the row at `base`, and spends `cost` if all admit it, the key is not
- * blocked and `spend` is set. It notes waits and delays in the set's readings and returns the longest
- * wait, the block's included: 0 when admitted. Every decision is made here.
+ * decideRow asks every rule, and debits `cost` if all admit it and `spend` is set;
+ * a refusal changes nothing. It returns the longest wait, 0 when admitted, and notes waits and delays in
+ * the set, for `decisionOf`. Every decision on any store is made here.
  */
 export function decideRow(
   set: LaidRules,
-  cells: Float64Array,
-  base: number,
-  lists: Lists,
+  row: Row,
   cost: number,
   spend: boolean,
-  blockedUs: number,
   nowUs: number,
 ): number {
-  set.readings.blockedUs = blockedUs
-  const wait = Math.max(blockedUs, readWaits(set, cells, base, lists, cost, nowUs))
-  if (spend && wait === 0 && cost > 0) spendRow(set, cells, base, lists, cost, nowUs)
+  const { only } = set
+  // Short, so that V8 inlines it: one rule that asks and spends in one step is what nearly all are.
+  if (only === undefined || !spend) return decideRules(set, row, cost, spend, nowUs)
+  const wait = only.algorithm.take(row.cells, row.base + set.onlyAt, only, cost, nowUs)
+  set.waitUs[0] = wait
   return wait
+}
+
+/** The same for any rules, step by step. */
+function decideRules(
+  set: LaidRules,
+  row: Row,
+  cost: number,
+  spend: boolean,
+  nowUs: number,
+): number {
+  const { rules, waitUs } = set
+  const { cells, base, lists } = row
+  let longest = 0
+  for (let i = 0; i < rules.length; i += 1) {
+    const rule = rules[i]
+    const at = base + set.at[i]
+    const state = stateOf(rule, cells, at, lists)
+    const wait = checkedWait(rule.algorithm.waitUs(state, at, rule, cost, nowUs), rule)
+    waitUs[i] = wait
+    if (wait > longest) longest = wait
+  }
+  if (set.delays) noteDelays(set, row, cost, nowUs)
+  if (spend && longest === 0 && cost > 0) spendRow(set, row, cost, nowUs)
+  return longest
+}
+
+/** Before a spend: how long each rule delays what it admits. */
+function noteDelays(
+  set: LaidRules,
+  { cells, base, lists }: Row,
+  cost: number,
+  nowUs: number,
+): void {
+  for (let i = 0; i < set.rules.length; i += 1) {
+    const rule = set.rules[i]
+    const at = base + set.at[i]
+    const state = stateOf(rule, cells, at, lists)
+    set.delayUs[i] = cost === 0 ? 0 : rule.algorithm.delayUs(state, at, rule, nowUs)
+  }
 }
 
 /** refundRow gives `cost` back to every rule. */
 export function refundRow(
   set: LaidRules,
-  cells: Float64Array,
-  base: number,
-  lists: Lists,
+  { cells, base, lists }: Row,
   cost: number,
   nowUs: number,
 ): void {
@@ -79,50 +101,6 @@ export function refundRow(
     const rule = set.rules[i]
     const at = base + set.at[i]
     rule.algorithm.refund(stateOf(rule, cells, at, lists), at, rule, cost, nowUs)
-  }
-}
-
-/** readWaits notes every rule's wait and delay, before a spend, and gives the longest wait. */
-export function readWaits(
-  set: LaidRules,
-  cells: Float64Array,
-  base: number,
-  lists: Lists,
-  cost: number,
-  nowUs: number,
-): number {
-  const { waitUs, delayUs } = set.readings
-  let longest = 0
-  for (let i = 0; i < set.rules.length; i += 1) {
-    const rule = set.rules[i]
-    const at = base + set.at[i]
-    const state = stateOf(rule, cells, at, lists)
-    const wait = checkedWait(rule.algorithm.waitUs(state, at, rule, cost, nowUs), rule)
-    if (wait > longest) longest = wait
-    waitUs[i] = wait
-    if (set.delays) delayUs[i] = cost === 0 ? 0 : rule.algorithm.delayUs(state, at, rule, nowUs)
-  }
-  return longest
-}
-
-/** readRest notes what remains of every rule and when it is fresh, as they stand. */
-export function readRest(
-  set: LaidRules,
-  cells: Float64Array,
-  base: number,
-  lists: Lists,
-  nowUs: number,
-): void {
-  const { remaining, resetUs, nextUs } = set.readings
-  for (let i = 0; i < set.rules.length; i += 1) {
-    const rule = set.rules[i]
-    const at = base + set.at[i]
-    const state = stateOf(rule, cells, at, lists)
-    const left = rule.algorithm.remaining(state, at, rule, nowUs)
-    remaining[i] = left
-    nextUs[i] = nextOf(rule, state, at, left, nowUs)
-    const freshUs = rule.algorithm.freshAtUs(state, at, rule)
-    resetUs[i] = freshUs > nowUs ? freshUs - nowUs : 0
   }
 }
 
@@ -137,15 +115,4 @@ export function growList(
   const grown = rule.algorithm.grow(lists.all[cells[at]], rule, nowUs)
   if (cells[at] === 0) cells[at] = lists.add(grown)
   else lists.all[cells[at]] = grown
-}
-
-/** nextOf is how long until one unit more than the `left` would pass; 0 where a rule is full. */
-export function nextOf(
-  rule: Rule,
-  state: Float64Array,
-  at: number,
-  left: number,
-  nowUs: number,
-): number {
-  return left < rule.capacity ? rule.algorithm.waitUs(state, at, rule, left + 1, nowUs) : 0
 }

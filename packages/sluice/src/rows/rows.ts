@@ -1,14 +1,13 @@
 import type { Column } from './layout.ts'
+import type { Lists } from './lists.ts'
+import type { Row } from './row.ts'
 
 /**
  * Rows is where a table keeps its rows: one per key, each a few cells and a tag (which rules the
  * cells were written for). It knows nothing of algorithms. Its fields are a cursor: they describe
  * the row that was found, inserted or visited last, until the next call.
  */
-export interface Rows {
-  /** The array the row's cells are in, and where they begin. */
-  cells: Float64Array
-  base: number
+export interface Rows extends Row {
   tag: number
   /** The shard of the key that was looked for last; its floor holds for that key. */
   shard: number
@@ -53,6 +52,7 @@ export interface Rows {
 
 /** RowCare is what rows ask of their table when they have to make way for a new row. */
 export interface RowCare {
+  readonly lists: Lists
   /** When the row is fresh; a number, and never Infinity. */
   freshAtUs(cells: Float64Array, base: number, tag: number): number
   /** The row has to go, though it is in use: its units must not be forgiven. */

@@ -1,14 +1,13 @@
 import type { Rule } from '../core/rule.ts'
-import type { Floor } from './floor.ts'
+import { type Floor, isOnlyFor, isRaised } from './floor.ts'
 import type { Floors } from './floors.ts'
 import { type LaidRules, type Layout, ruleIn } from './layout.ts'
 import type { Lists } from './lists.ts'
-import { growList, stateOf } from './row.ts'
+import { growList, type Row, stateOf } from './row.ts'
 import type { Rows } from './rows.ts'
 
 /** Start is the row that a key without one starts from, and a place to look at rows without writing. */
-export interface Start {
-  cells: Float64Array
+export interface Start extends Row {
   /** Whether the floor is in it: then the key starts with what evicted keys had used. */
   onFloor: boolean
   /** Makes it all 0. */
@@ -70,6 +69,8 @@ export function createStart(layout: Layout, lists: Lists, floors: Floors, rows: 
   // Plain fields only: an accessor would turn the object into a slow one.
   const start: Start = {
     cells: new Float64Array(layout.stride),
+    base: 0,
+    lists,
     onFloor: false,
 
     empty() {
@@ -82,7 +83,16 @@ export function createStart(layout: Layout, lists: Lists, floors: Floors, rows: 
     prepare(set, nowUs) {
       start.empty()
       const floor = floors.of(rows.shard)
-      if (!floor?.raised(nowUs)) return
+      if (floor === undefined) return
+      if (set.only !== undefined && isOnlyFor(floor, set.only)) {
+        // As in nearly every flood: nothing has to be carried over.
+        start.onFloor = isRaised(floor.only!, nowUs)
+        if (start.onFloor) {
+          set.only.algorithm.merge(start.cells, set.onlyAt, floor.only!.state, 0, set.only, nowUs)
+        }
+        return
+      }
+      if (!floor.raised(nowUs)) return
       for (let i = 0; i < set.rules.length; i += 1) {
         const column = set.columns[i]
         if (column >= 0) putOnFloor(floor, set.rules[i], column, start.cells, set.at[i], nowUs)

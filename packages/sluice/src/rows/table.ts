@@ -1,14 +1,12 @@
-// The functions of a table in the order of a decision. It is longer than others: V8 compiles allow
-// and decide in one piece with what they call, which a measurement in ADR 0004 shows.
-import { checkedWait } from '../core/algorithm.ts'
+import type { Decision } from '../core/decision.ts'
 import type { Rule } from '../core/rule.ts'
 import type { Table } from '../stores/store.ts'
 import { type Blocks, createBlocks } from './blocks.ts'
-import { type FloorEntry, isOnlyFor, isRaised } from './floor.ts'
+import { decisionOf } from './decision-of.ts'
 import { createFloors, type Floors } from './floors.ts'
 import { type Column, createLayout, type LaidRules, type Layout } from './layout.ts'
 import { createLists } from './lists.ts'
-import { nextOf, readRest, readWaits, refundRow, spendRow, waitOf } from './row.ts'
+import { decideRow, type Row, refundRow, spendRow } from './row.ts'
 import type { RowCare, Rows } from './rows.ts'
 import { createStart, dropLists } from './start.ts'
 import { unlistable, unsupported } from './store-errors.ts'
@@ -37,10 +35,8 @@ export function createTable(
   const floors = parts.floors ?? createFloors(rows.shards, layout, lists)
   const start = createStart(layout, lists, floors, rows)
   let floored = 0
-
-  function blockedUs(key: string, nowUs: number): number {
-    return blocks.leftUs(rows.idOf(key), nowUs)
-  }
+  /** The row that `decideElse` decided on. */
+  let decided: Row = rows
 
   /** Moves to the key's row, whatever it was written for; false when it has none. */
   function seek(key: string): boolean {
@@ -60,17 +56,69 @@ export function createTable(
   }
 
   /** Gives the key that was just looked for the row that `start` holds. */
-  function insert(set: LaidRules, key: string, nowUs: number): void {
-    if (start.onFloor) {
-      floored += 1
-      start.begin(set, nowUs)
-    }
-    insertStart(key, set.tag, nowUs)
-  }
-
-  function insertStart(key: string, tag: number, nowUs: number): void {
+  function insert(key: string, tag: number, nowUs: number): void {
+    if (start.onFloor) floored += 1
     rows.insert(key, start.cells, tag, nowUs, start.onFloor)
     start.release()
+  }
+
+  /** Microseconds the key that was looked for is still blocked. */
+  function blockedUs(key: string, nowUs: number): number {
+    return blocks.size > 0 ? blocks.leftUs(rows.idOf(key), nowUs) : 0
+  }
+
+  /** Decides for a key without a row, on what it starts from, and gives it a row if it has spent. */
+  function enter(set: LaidRules, key: string, cost: number, spend: boolean, nowUs: number): number {
+    start.prepare(set, nowUs)
+    decided = start
+    const { onFloor } = start
+    const wait = decideRow(set, start, cost, spend && !onFloor, nowUs)
+    if (!spend || wait > 0 || cost === 0 || set.stateless) return wait
+    if (onFloor) {
+      start.begin(set, nowUs)
+      spendRow(set, start, cost, nowUs)
+    }
+    insert(key, set.tag, nowUs)
+    decided = rows
+    return wait
+  }
+
+  /**
+   * Decides where the key that was just looked for has no row, or one that was written for other rules,
+   * or may be blocked: the wait, the block's included.
+   */
+  function decideElse(
+    set: LaidRules,
+    key: string,
+    cost: number,
+    spend: boolean,
+    isKnown: boolean,
+    nowUs: number,
+  ): number {
+    const blocked = blockedUs(key, nowUs)
+    const spends = spend && blocked === 0
+    if (!isKnown) return enter(set, key, cost, spends, nowUs) + blocked
+    decided = rows
+    if (rows.tag !== set.tag && !spend) {
+      // A look must not carry the row over.
+      start.preview(set, nowUs)
+      decided = start
+    } else if (rows.tag !== set.tag) {
+      adoptRow(set, nowUs)
+    }
+    return decideRow(set, decided, cost, spends, nowUs) + blocked
+  }
+
+  function decisionElse(
+    set: LaidRules,
+    key: string,
+    cost: number,
+    spend: boolean,
+    isKnown: boolean,
+    nowUs: number,
+  ): Decision {
+    decideElse(set, key, cost, spend, isKnown, nowUs)
+    return decisionOf(set, decided, cost, blockedUs(key, nowUs), nowUs)
   }
 
   function use(rules: readonly Rule[]): LaidRules {
@@ -85,124 +133,47 @@ export function createTable(
     return set
   }
 
-  /** `allow` for a key without row, where there is one rule and a floor for nothing else, if any. */
-  function allowNewcomer(
-    set: LaidRules,
-    rule: Rule,
-    key: string,
-    cost: number,
-    floor: FloorEntry | undefined,
-    nowUs: number,
-  ): boolean {
-    start.empty()
-    const { cells } = start
-    const at = set.onlyAt
-    if (floor === undefined || !isRaised(floor, nowUs)) {
-      if (rule.algorithm.take(cells, at, rule, cost, nowUs) > 0) return false
-    } else {
-      rule.algorithm.merge(cells, at, floor.state, 0, rule, nowUs)
-      start.onFloor = true
-      if (checkedWait(rule.algorithm.waitUs(cells, at, rule, cost, nowUs), rule) > 0) return false
-      rule.algorithm.begin(cells, at, rule, nowUs)
-      rule.algorithm.spend(cells, at, rule, cost, nowUs)
-      floored += 1
-    }
-    insertStart(key, set.tag, nowUs)
-    return true
-  }
-
   return {
     nowUs: readUs,
     use,
 
-    // Long on purpose: V8 inlines no function of more than 460 bytecodes (this has about 490, see
-    // --print-bytecode), so it is compiled as one piece with all that is short in it.
+    // allow and decide are short, so that V8 compiles them in one piece with their callers.
     allow(set, key, cost, atUs) {
-      const row = rows
-      const isThere = row.aim(key)
+      const isThere = rows.aim(key)
       // With the plus V8 knows that it is a number, and does not box it.
       const nowUs = atUs === undefined ? readUs() : +atUs
-      if (blocks.size > 0 && blockedUs(key, nowUs) > 0) {
-        // What the floor holds for it goes over to these rules, as a row does.
-        if (!find(set, key, nowUs)) start.prepare(set, nowUs)
-        return false
+      const isKnown = isThere || rows.find(key)
+      if (isKnown && rows.tag === set.tag && blocks.size === 0) {
+        return decideRow(set, rows, cost, true, nowUs) <= 0
       }
-      const known = isThere || row.find(key)
-      const rule = set.only
-      if (known) {
-        if (row.tag !== set.tag) adoptRow(set, nowUs)
-        if (rule !== undefined) {
-          return rule.algorithm.take(row.cells, row.base + set.onlyAt, rule, cost, nowUs) <= 0
-        }
-        if (waitOf(set, row.cells, row.base, lists, cost, nowUs) > 0) return false
-        if (cost > 0) spendRow(set, row.cells, row.base, lists, cost, nowUs)
-        return true
-      }
-      const floor = floors.of(row.shard)
-      if (rule !== undefined && cost > 0 && !set.stateless && (!floor || isOnlyFor(floor, rule))) {
-        return allowNewcomer(set, rule, key, cost, floor?.only, nowUs)
-      }
-      start.prepare(set, nowUs)
-      if (waitOf(set, start.cells, 0, lists, cost, nowUs) > 0) return false
-      if (cost === 0 || set.stateless) return true
-      insert(set, key, nowUs)
-      spendRow(set, row.cells, row.base, lists, cost, nowUs)
-      return true
+      return decideElse(set, key, cost, true, isKnown, nowUs) <= 0
     },
 
-    // Long on purpose as well.
     decide(set, key, cost, spend, atUs) {
-      const { readings } = set
       const isThere = rows.aim(key)
       const nowUs = atUs === undefined ? readUs() : +atUs
-      readings.blockedUs = blocks.size > 0 ? blockedUs(key, nowUs) : 0
-      const known = isThere || rows.find(key)
-      let cells: Float64Array = start.cells
-      let base = 0
-      if (!known) {
-        start.prepare(set, nowUs)
-      } else if (!spend && rows.tag !== set.tag) {
-        start.preview(set, nowUs)
-      } else {
-        if (rows.tag !== set.tag) adoptRow(set, nowUs)
-        cells = rows.cells
-        base = rows.base
-        const rule = set.only
-        if (rule !== undefined && spend && !set.delays && readings.blockedUs === 0) {
-          const at = base + set.onlyAt
-          const wait = rule.algorithm.take(cells, at, rule, cost, nowUs)
-          const left = rule.algorithm.remaining(cells, at, rule, nowUs)
-          readings.waitUs[0] = wait
-          readings.remaining[0] = left
-          // A refusal of just one unit too many knows it already.
-          readings.nextUs[0] =
-            wait > 0 && cost === left + 1 ? wait : nextOf(rule, cells, at, left, nowUs)
-          const freshUs = rule.algorithm.freshAtUs(cells, at, rule)
-          readings.resetUs[0] = freshUs > nowUs ? freshUs - nowUs : 0
-          return
-        }
+      const isKnown = isThere || rows.find(key)
+      if (!isKnown || rows.tag !== set.tag || blocks.size > 0) {
+        return decisionElse(set, key, cost, spend, isKnown, nowUs)
       }
-      const passes = readWaits(set, cells, base, lists, cost, nowUs) === 0
-      if (spend && passes && readings.blockedUs === 0 && cost > 0 && !set.stateless) {
-        if (!known) insert(set, key, nowUs)
-        cells = rows.cells
-        base = rows.base
-        spendRow(set, cells, base, lists, cost, nowUs)
-      }
-      readRest(set, cells, base, lists, nowUs)
+      decideRow(set, rows, cost, spend, nowUs)
+      return decisionOf(set, rows, cost, 0, nowUs)
     },
 
     charge(set, key, cost, nowUs) {
       if (cost === 0 || set.stateless) return
-      if (!find(set, key, nowUs)) {
-        start.prepare(set, nowUs)
-        insert(set, key, nowUs)
+      if (find(set, key, nowUs)) {
+        spendRow(set, rows, cost, nowUs)
+        return
       }
-      spendRow(set, rows.cells, rows.base, lists, cost, nowUs)
+      start.prepare(set, nowUs)
+      if (start.onFloor) start.begin(set, nowUs)
+      spendRow(set, start, cost, nowUs)
+      insert(key, set.tag, nowUs)
     },
 
     refund(set, key, cost, nowUs) {
-      if (find(set, key, nowUs)) refundRow(set, rows.cells, rows.base, lists, cost, nowUs)
+      if (find(set, key, nowUs)) refundRow(set, rows, cost, nowUs)
       else start.prepare(set, nowUs)
     },
 
@@ -215,7 +186,7 @@ export function createTable(
       // Unknown, it would start from the floor: give it a row that is known to be fresh.
       if (seek(key) || !floors.of(rows.shard)?.raised(nowUs)) return
       start.empty()
-      insertStart(key, layout.fullTag(), nowUs)
+      insert(key, layout.fullTag(), nowUs)
     },
 
     rulesOf(key) {

@@ -17,6 +17,7 @@ export interface Upkeep extends RowCare {
 /** createUpkeep gets the floors later: they need the rows, and the rows need it. */
 export function createUpkeep(layout: Layout, lists: Lists, floorsOf: () => Floors): Upkeep {
   const upkeep: Upkeep = {
+    lists,
     usual: undefined,
     evictions: 0,
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts'
-import type { Decision, Readings } from '../core/decision.ts'
+import type { Decision } from '../core/decision.ts'
 import type { Rule } from '../core/rule.ts'
 import type { Policy } from '../limiter/policy.ts'
 import type { AsyncLimiter, AsyncLimiterOptions } from '../limiter/verbs.ts'
@@ -14,22 +14,18 @@ export interface Store {
   /**
    * The table of the limiter called `name`, ready for the lists of rules it starts with. A second
    * limiter of that name shares the table, and must have the same rule names and algorithms. With
-   * `mayChange`, keys may get rules later that have these names and other readings.
+   * `mayChange`, keys may get rules later that have these names and other limits.
    */
   open(name: string, ruleLists: readonly (readonly Rule[])[], mayChange?: boolean): Table
 }
 
-/**
- * RuleSet is a list of rules made ready for one table: what is decided together. `readings` is
- * where the table leaves the results of the last `decide`; read them before the next call.
- */
+/** RuleSet is a list of rules made ready for one table: what is decided together. */
 export interface RuleSet {
   readonly rules: readonly Rule[]
   /** The least capacity: a larger cost can never pass. */
   readonly capacity: number
   /** Whether a rule may hand out delays. */
   readonly delays: boolean
-  readonly readings: Readings
 }
 
 /**
@@ -42,15 +38,12 @@ export interface Table<Set extends RuleSet = RuleSet> {
   /** Makes a list of rules ready; states are found by rule name and algorithm. */
   use(rules: readonly Rule[]): Set
   /**
-   * Spends and answers true, or answers false. The fast path: no readings. Without `nowUs` it reads
-   * the clock itself, which is faster.
+   * Spends and answers true, or answers false: the fast path. Without `nowUs` it reads the clock
+   * itself, which is faster.
    */
   allow(set: Set, key: string, cost: number, nowUs?: number): boolean
-  /**
-   * Decides into `set.readings`, and spends if `spend` is set and nothing refuses. `nowUs` is as in
-   * `allow`.
-   */
-  decide(set: Set, key: string, cost: number, spend: boolean, nowUs?: number): void
+  /** Decides, and spends if `spend` is set and nothing refuses. `nowUs` is as in `allow`. */
+  decide(set: Set, key: string, cost: number, spend: boolean, nowUs?: number): Decision
   charge(set: Set, key: string, cost: number, nowUs: number): void
   refund(set: Set, key: string, cost: number, nowUs: number): void
   block(key: string, untilUs: number, nowUs: number): void
@@ -110,7 +103,7 @@ export interface Request {
    * once after the event loop was blocked: `dueMs` is later then.
    */
   putOff?(): boolean
-  /** Called once, later. `check` and `peek` have a decision: `decisionOf` makes it of readings. */
+  /** Called once, later. `check` and `peek` have a decision. */
   done(decision?: Decision): void
   failed(error: unknown): void
 

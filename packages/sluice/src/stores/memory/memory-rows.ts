@@ -124,6 +124,7 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
   const rows: Rows = {
     cells: new Float64Array(0),
     base: 0,
+    lists: care.lists,
     tag: 0,
     shard: 0,
     size: 0,

@@ -1,11 +1,13 @@
+import type { Decision, Source } from '../../core/decision.ts'
+import { decisionOf } from '../../rows/decision-of.ts'
 import type { OpenRow } from '../../rows/open-row.ts'
-import { decideRow, readRest, refundRow, spendRow, waitOf } from '../../rows/row.ts'
+import { decideRow, refundRow, spendRow } from '../../rows/row.ts'
 import type { Request } from '../store.ts'
 import type { Trip } from './engine.ts'
 import type { RemoteRules } from './remote-rules.ts'
 
-/** Acted is told of each request once its readings are in its set, before leased units are spent. */
-export type Acted = (request: Request, leased: number) => void
+/** Acted is told of each request and, of a check or peek, its decision, before leased units are spent. */
+export type Acted = (request: Request, decision: Decision | undefined, leased: number) => void
 
 /**
  * actAll does all requests about one key, in order, with its row, which is open in the set. So it is
@@ -16,11 +18,11 @@ export function actAll(first: Request, nowUs: number, acted?: Acted): void {
     const set = request.set as RemoteRules
     const leased = act(request, set, nowUs)
     if (acted) {
-      const { verb } = request
-      if (verb === 'check' || verb === 'peek') readRest(set, set.row.cells, 0, set.row.lists, nowUs)
-      acted(request, leased)
+      const { verb, cost } = request
+      const isDecision = verb === 'check' || verb === 'peek'
+      acted(request, isDecision ? decisionOn(set, set.row, cost, nowUs) : undefined, leased)
     }
-    if (leased > 0) spendRow(set, set.row.cells, 0, set.row.lists, leased, nowUs)
+    if (leased > 0) spendRow(set, set.row, leased, nowUs)
   }
 }
 
@@ -28,29 +30,45 @@ export function actAll(first: Request, nowUs: number, acted?: Acted): void {
 function act(request: Request, set: RemoteRules, nowUs: number): number {
   const { verb, cost } = request
   const { row } = set
-  const { cells, lists } = row
   if (verb === 'check' || verb === 'peek') {
     const leased = request.lease > 0 ? leasable(set, cost, request.lease, nowUs) : 0
-    const blockedUs = row.blockUs > nowUs ? row.blockUs - nowUs : 0
-    const wait = decideRow(set, cells, 0, lists, cost, verb === 'check', blockedUs, nowUs)
+    const wait = decideOpen(set, row, cost, verb === 'check', nowUs)
     if (wait === 0 && cost > 0 && verb === 'check') row.isChanged = true
     return leased
   }
   row.isChanged = true
   if (verb === 'charge') {
-    if (cost > 0) spendRow(set, cells, 0, lists, cost, nowUs)
+    if (cost > 0) spendRow(set, row, cost, nowUs)
   } else if (verb === 'refund') {
     const { untilUs } = request
-    if (untilUs === 0 || nowUs < untilUs) refundRow(set, cells, 0, lists, cost, nowUs)
+    if (untilUs === 0 || nowUs < untilUs) refundRow(set, row, cost, nowUs)
   } else if (verb === 'reset') {
-    cells.fill(0)
-    lists.clear()
+    row.cells.fill(0)
+    row.lists.clear()
     row.others = []
     row.blockUs = 0
   } else {
     row.blockUs = verb === 'block' ? nowUs + cost : 0
   }
   return 0
+}
+
+/** Decides on an open row, and gives the longest wait, that of a block included. */
+function decideOpen(
+  set: RemoteRules,
+  row: OpenRow,
+  cost: number,
+  spend: boolean,
+  nowUs: number,
+): number {
+  const blockedUs = Math.max(0, row.blockUs - nowUs)
+  const wait = decideRow(set, row, cost, spend && blockedUs === 0, nowUs)
+  return Math.max(wait, blockedUs)
+}
+
+/** The decision that was just made on an open row. */
+function decisionOn(set: RemoteRules, row: OpenRow, cost: number, nowUs: number): Decision {
+  return decisionOf(set, row, cost, Math.max(0, row.blockUs - nowUs), nowUs)
 }
 
 /** How many units go with a cost that passes: halved until as many again would be left. */
@@ -62,24 +80,21 @@ function leasable(set: RemoteRules, cost: number, wanted: number, nowUs: number)
 }
 
 function passes(set: RemoteRules, cost: number, nowUs: number): boolean {
-  const { cells, lists, blockUs } = set.row
-  return blockUs <= nowUs && cost <= set.capacity && waitOf(set, cells, 0, lists, cost, nowUs) === 0
+  return cost <= set.capacity && decideOpen(set, set.row, cost, false, nowUs) === 0
 }
 
-/**
- * decideLocally decides on a copy of a row that a trip has found, at a later moment of our clock,
- * into the set's readings.
- */
-export function decideLocally(
+/** decideHere decides without a trip: on a copy of a row that one has found, later by our clock. */
+export function decideHere(
   set: RemoteRules,
-  { cells, lists, blockUs }: OpenRow,
+  row: OpenRow,
   { nowUs, sentMs }: Trip,
   nowMs: number,
   cost: number,
   spend: boolean,
-): void {
+  source: Source,
+): Decision {
   const atUs = nowUs + Math.floor((nowMs - sentMs) * 1_000)
-  const blockedUs = blockUs > atUs ? blockUs - atUs : 0
-  decideRow(set, cells, 0, lists, cost, spend, blockedUs, atUs)
-  readRest(set, cells, 0, lists, atUs)
+  decideOpen(set, row, cost, spend, atUs)
+  const decision = decisionOn(set, row, cost, atUs)
+  return decision.source === 'blocked' ? decision : { ...decision, source }
 }

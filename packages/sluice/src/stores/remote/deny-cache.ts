@@ -1,5 +1,6 @@
+import type { Decision } from '../../core/decision.ts'
 import { copyRow, type OpenRow } from '../../rows/open-row.ts'
-import { decideLocally } from './act.ts'
+import { decideHere } from './act.ts'
 import type { Trip } from './engine.ts'
 import { createRecent } from './recent.ts'
 import type { RemoteRules } from './remote-rules.ts'
@@ -25,8 +26,8 @@ interface Refusal {
  * time it was told to come back.
  */
 export interface DenyCache {
-  /** Decides into the set's readings, if a refusal still holds. */
-  recall(set: RemoteRules, key: string, cost: number): boolean
+  /** The decision, if a refusal still holds. */
+  recall(set: RemoteRules, key: string, cost: number): Decision | undefined
   /** Remembers a refusal by the row that is open in the set. */
   note(set: RemoteRules, key: string, cost: number, trip: Trip, waitMs: number): void
   drop(key: string): void
@@ -38,12 +39,11 @@ export function createDenyCache({ maxMs, maxKeys }: Required<DenyCacheOptions>):
   return {
     recall(set, key, cost) {
       const refusal = refusals.get(key)
-      if (!refusal || refusal.cost !== cost || refusal.set !== set) return false
+      if (!refusal || refusal.cost !== cost || refusal.set !== set) return undefined
       const nowMs = performance.now()
-      if (nowMs >= refusal.untilMs) return false
+      if (nowMs >= refusal.untilMs) return undefined
       // From when it was sent: not a moment later than the engine would admit it.
-      decideLocally(set, refusal.row, refusal.trip, nowMs, cost, false)
-      return true
+      return decideHere(set, refusal.row, refusal.trip, nowMs, cost, false, 'cache')
     },
     note(set, key, cost, trip, waitMs) {
       const untilMs = trip.sentMs + Math.min(maxMs, waitMs)

@@ -1,5 +1,6 @@
+import type { Decision } from '../../core/decision.ts'
 import { copyRow, type OpenRow } from '../../rows/open-row.ts'
-import { decideLocally } from './act.ts'
+import { decideHere } from './act.ts'
 import type { Trip } from './engine.ts'
 import { createRecent } from './recent.ts'
 import type { RemoteRules } from './remote-rules.ts'
@@ -57,8 +58,8 @@ const LOOKS = 4
  * no trip. Whoever is not busy any more gives back what is left.
  */
 export interface Leases {
-  /** Decides into the set's readings from units that are held, spent if `spend` is set. */
-  take(set: RemoteRules, key: string, cost: number, spend: boolean): boolean
+  /** Decides from units that are held, if there are enough; they are spent if `spend` is set. */
+  take(set: RemoteRules, key: string, cost: number, spend: boolean): Decision | undefined
   /** How many units to take along with a call that needs a trip. */
   wish(set: RemoteRules, key: string, cost: number): number
   /** They were taken: `leased` of them, perhaps 0, from the row that is open in the set. */
@@ -86,17 +87,16 @@ export function createLeases(
   /** Called when no call is under way any more. */
   let settled = () => {}
 
-  function take(set: RemoteRules, key: string, cost: number, spend: boolean): boolean {
+  function take(set: RemoteRules, key: string, cost: number, spend: boolean): Decision | undefined {
     const lease = held.get(key)
-    if (!lease || lease.set !== set || cost === 0 || lease.left < cost) return false
+    if (!lease || lease.set !== set || cost === 0 || lease.left < cost) return undefined
     const nowMs = performance.now()
-    if (nowMs >= lease.untilMs) return false
-    decideLocally(set, lease.row, lease.trip, nowMs, cost, spend)
+    if (nowMs >= lease.untilMs) return undefined
     if (spend) {
       lease.left -= cost
       lease.isIdle = false
     }
-    return true
+    return decideHere(set, lease.row, lease.trip, nowMs, cost, spend, 'lease')
   }
 
   /** As many as last time if that was enough, else twice as many. */

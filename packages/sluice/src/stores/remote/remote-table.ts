@@ -1,4 +1,4 @@
-import { decisionOf, type Source } from '../../core/decision.ts'
+import type { Decision } from '../../core/decision.ts'
 import type { Rule } from '../../core/rule.ts'
 import { createTimeLimit } from '../../failure/time-limit.ts'
 import type { AsyncTable, Request } from '../store.ts'
@@ -39,7 +39,7 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
   }
 
   const answers: Answers = {
-    actedOn: (trip) => (request, leased) => acted(request, leased, trip),
+    actedOn: (trip) => (request, decision, leased) => acted(request, decision, leased, trip),
     failed(request, error) {
       if (request.lease > 0) leases?.failed(request.key)
       request.failed(error)
@@ -49,20 +49,20 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     },
   }
 
-  /** Answers a request whose readings are in its set. */
-  function acted(request: Request, leased: number, trip: Trip): void {
+  /** Answers a request; a check or peek has a decision. */
+  function acted(
+    request: Request,
+    decision: Decision | undefined,
+    leased: number,
+    trip: Trip,
+  ): void {
     const { verb, key, cost } = request
-    if (verb !== 'check' && verb !== 'peek') {
-      if (verb !== 'charge') denied?.drop(key)
-      request.done()
-      return
-    }
     const set = request.set as RemoteRules
-    const decision = decisionOf(set.rules, set.readings)
     if (request.lease > 0) leases?.note(set, key, leased, trip)
-    if (denied && verb === 'check' && !decision.allowed) {
-      denied.note(set, key, cost, trip, decision.retryAfterMs)
+    if (decision && verb === 'check' && !decision.allowed) {
+      denied?.note(set, key, cost, trip, decision.retryAfterMs)
     }
+    if (!decision && verb !== 'charge') denied?.drop(key)
     request.done(decision)
   }
 
@@ -112,14 +112,6 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     })
   }
 
-  /** A decision by the set's readings that was made without a trip. */
-  function decisionFrom({ rules, readings }: RemoteRules, source: Source) {
-    readings.source = source
-    const decision = decisionOf(rules, readings)
-    readings.source = 'store'
-    return decision
-  }
-
   function open(timeoutMs: number): AsyncTable {
     const { limited } = createTimeLimit(timeoutMs)
     return {
@@ -127,8 +119,8 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
       partOf: engine.partOf,
       decideAtOnce(given, key, cost, spend) {
         const set = given as RemoteRules
-        if (leases?.take(set, key, cost, spend)) return decisionFrom(set, 'lease')
-        return spend && denied?.recall(set, key, cost) ? decisionFrom(set, 'cache') : undefined
+        const leased = leases?.take(set, key, cost, spend)
+        return leased ?? (spend ? denied?.recall(set, key, cost) : undefined)
       },
       ask: (requests) => ask(requests, timeoutMs),
       async clear() {

@@ -1,3 +1,4 @@
+import { createLists } from '../../rows/lists.ts'
 import type { RowCare } from '../../rows/rows.ts'
 import type { Bucket } from './buckets.ts'
 import { BLOCK_TAG, EVICTIONS, type Region, ROWS, SHARD_BITS, SLOTS } from './region.ts'
@@ -114,7 +115,7 @@ export function createEviction(
     return count
   }
 
-  const none: RowCare = { freshAtUs: () => 0, evicted() {}, dropped() {} }
+  const none: RowCare = { lists: createLists(), freshAtUs: () => 0, evicted() {}, dropped() {} }
   const eviction: Eviction = { care: none, nearest, raise, trim }
   return eviction
 }

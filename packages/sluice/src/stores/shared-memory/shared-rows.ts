@@ -1,5 +1,6 @@
 // Longer than our files are meant to be: what is read and written of one key belongs together.
 import type { Blocks } from '../../rows/blocks.ts'
+import { createLists } from '../../rows/lists.ts'
 import type { Rows } from '../../rows/rows.ts'
 import { blocksFull } from '../../rows/store-errors.ts'
 import { createFingerprint } from '../hash/fingerprint.ts'
@@ -307,6 +308,7 @@ export function createSharedRows(
   // Plain fields only: an accessor would turn the object into a slow one.
   const rows: SharedRows = {
     cells: new Float64Array(stride),
+    lists: createLists(),
     base: 0,
     tag: 0,
     shard: 0,

@@ -128,8 +128,8 @@ export function createSharedTable(
       for (;;) {
         rows.read()
         try {
-          inner.decide(set, key, cost, spend, nowUs)
-          if (rows.commit(nowUs)) return
+          const decision = inner.decide(set, key, cost, spend, nowUs)
+          if (rows.commit(nowUs)) return decision
         } catch (error) {
           throwUnlessStale(error)
         }

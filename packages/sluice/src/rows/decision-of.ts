@@ -1,0 +1,162 @@
+import type { Decision, RuleDecision } from '../core/decision.ts'
+import type { Rule } from '../core/rule.ts'
+import type { LaidRules } from './layout.ts'
+import { type Row, stateOf } from './row.ts'
+
+/**
+ * decisionOf makes a decision of what `decideRow` has noted about `cost`, and of the row as it is now.
+ * `blockedUs` is how long the key is still blocked.
+ */
+export function decisionOf(
+  set: LaidRules,
+  row: Row,
+  cost: number,
+  blockedUs: number,
+  nowUs: number,
+): Decision {
+  if (set.only === undefined || blockedUs > 0) {
+    return decisionOfAll(set, row, cost, blockedUs, nowUs)
+  }
+  return decisionOfOne(set, set.only, row, cost, nowUs)
+}
+
+/** Of one rule, as nearly every decision is. */
+function decisionOfOne(
+  set: LaidRules,
+  rule: Rule,
+  { cells, base }: Row,
+  cost: number,
+  nowUs: number,
+): Decision {
+  const wait = set.waitUs[0]
+  const at = base + set.onlyAt
+  const { name, capacity, algorithm } = rule
+  const remaining = algorithm.remaining(cells, at, rule, nowUs)
+  const freshUs = algorithm.freshAtUs(cells, at, rule)
+  const retryAfterMs = wait / 1_000
+  const resetAfterMs = freshUs > nowUs ? (freshUs - nowUs) / 1_000 : 0
+  const nextAfterMs = nextUs(rule, cells, at, cost, wait, remaining, nowUs) / 1_000
+  return {
+    allowed: wait === 0,
+    capacity,
+    remaining,
+    retryAfterMs,
+    resetAfterMs,
+    delayMs: 0,
+    rule: name,
+    rules: [
+      { rule: name, capacity, remaining, retryAfterMs, resetAfterMs, nextAfterMs, delayMs: 0 },
+    ],
+    source: 'store',
+  }
+}
+
+/** Of several rules: the least capacity and remaining, the longest waits. */
+function decisionOfAll(
+  set: LaidRules,
+  row: Row,
+  cost: number,
+  blockedUs: number,
+  nowUs: number,
+): Decision {
+  const { rules, waitUs } = set
+  let allowed = blockedUs === 0
+  for (let i = 0; i < rules.length; i += 1) if (waitUs[i] > 0) allowed = false
+  let longest = ruleDecision(set, 0, row, cost, allowed, nowUs)
+  let least = longest
+  let { capacity, resetAfterMs, delayMs } = longest
+  const each = [longest]
+  for (let i = 1; i < rules.length; i += 1) {
+    const one = ruleDecision(set, i, row, cost, allowed, nowUs)
+    if (one.retryAfterMs > longest.retryAfterMs) longest = one
+    if (one.remaining < least.remaining) least = one
+    if (one.capacity < capacity) capacity = one.capacity
+    if (one.resetAfterMs > resetAfterMs) resetAfterMs = one.resetAfterMs
+    if (one.delayMs > delayMs) delayMs = one.delayMs
+    each.push(one)
+  }
+  const blockedMs = blockedUs / 1_000
+  return {
+    allowed,
+    capacity,
+    remaining: blockedUs > 0 ? 0 : least.remaining,
+    retryAfterMs: Math.max(longest.retryAfterMs, blockedMs),
+    resetAfterMs: Math.max(resetAfterMs, blockedMs),
+    delayMs,
+    rule: (longest.retryAfterMs > 0 ? longest : least).rule,
+    rules: each,
+    source: blockedUs > 0 ? 'blocked' : 'store',
+  }
+}
+
+function ruleDecision(
+  set: LaidRules,
+  i: number,
+  { cells, base, lists }: Row,
+  cost: number,
+  allowed: boolean,
+  nowUs: number,
+): RuleDecision {
+  const rule = set.rules[i]
+  const at = base + set.at[i]
+  const state = stateOf(rule, cells, at, lists)
+  const { name, capacity, algorithm } = rule
+  const wait = set.waitUs[i]
+  const remaining = algorithm.remaining(state, at, rule, nowUs)
+  const freshUs = algorithm.freshAtUs(state, at, rule)
+  return {
+    rule: name,
+    capacity,
+    remaining,
+    retryAfterMs: wait / 1_000,
+    resetAfterMs: freshUs > nowUs ? (freshUs - nowUs) / 1_000 : 0,
+    nextAfterMs: nextUs(rule, state, at, cost, wait, remaining, nowUs) / 1_000,
+    delayMs: allowed ? set.delayUs[i] / 1_000 : 0,
+  }
+}
+
+/** How long until one unit more than the `remaining` would pass; 0 where the rule is full. */
+function nextUs(
+  rule: Rule,
+  state: Float64Array,
+  at: number,
+  cost: number,
+  wait: number,
+  remaining: number,
+  nowUs: number,
+): number {
+  if (remaining >= rule.capacity) return 0
+  // A refusal of just one unit too many knows it already.
+  if (wait > 0 && cost === remaining + 1) return wait
+  return rule.algorithm.waitUs(state, at, rule, remaining + 1, nowUs)
+}
+
+const none = undefined as never
+
+/**
+ * V8 boxes every number in a field that has held nothing but numbers, some with a fraction. Where there
+ * was something else before, whole ones are not boxed, and most of these are whole. A property, since
+ * bundlers drop what is never read, and V8 forgets a hidden class without objects.
+ */
+decisionOf.shapes = [
+  {
+    rule: none,
+    capacity: none,
+    remaining: none,
+    retryAfterMs: none,
+    resetAfterMs: none,
+    nextAfterMs: none,
+    delayMs: none,
+  },
+  {
+    allowed: none,
+    capacity: none,
+    remaining: none,
+    retryAfterMs: none,
+    resetAfterMs: none,
+    delayMs: none,
+    rule: none,
+    rules: none,
+    source: none,
+  },
+] satisfies [RuleDecision, Decision]
