@@ -1,5 +1,12 @@
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises'
-import { createLimiter, createPolicy, type Decision, type Rule, tokenBucket } from 'sluice'
+import {
+  createLimiter,
+  createPolicy,
+  type Decision,
+  fixedWindow,
+  type Rule,
+  tokenBucket,
+} from 'sluice'
 import { redisStore } from 'sluice/redis'
 import { createModel, ruleMakers, seededRandom, storeSuite } from 'sluice/testing'
 import { describe, expect, it } from 'vitest'
@@ -25,9 +32,10 @@ function createGate() {
     hold() {
       held = []
     },
-    letGo() {
-      for (const go of held ?? []) go()
-      held = undefined
+    /** Lets the first so many go, or all, and those that come from then on. */
+    letGo(count?: number) {
+      for (const go of held?.splice(0, count ?? held.length) ?? []) go()
+      if (count === undefined) held = undefined
     },
   }
 }
@@ -138,6 +146,25 @@ describe('calls on their way to Redis', () => {
     const both = await limiter.checkMany([{ key: 'alice', cost: 4 }, { key: 'bob' }])
     expect(both.map(({ remaining }) => remaining)).toEqual([6, 9])
     expect(trips).toHaveLength(2)
+  })
+
+  it('about one key keep their order when trips come too late', async () => {
+    const { wire, trips, hold, letGo } = createGate()
+    const { store, clock } = timedStore(redis.client, wire)
+    const limiter = createLimiter(fixedWindow({ limit: 200, per: '400d' }), { store, ...options })
+    await limiter.check('alice')
+    trips.length = 0
+    hold()
+    const first = limiter.check('bob')
+    await expect.poll(() => trips.length).toBe(1)
+    const all = limiter.checkMany(Array.from({ length: 300 }, () => ({ key: 'alice' })))
+    await expect.poll(() => trips.length).toBe(3)
+    clock.advance(3_600_000)
+    letGo(1)
+    await Promise.race([first, sleep(100)])
+    letGo()
+    const allowed = (await all).map((decision) => decision.allowed)
+    expect(allowed).toEqual(Array.from({ length: 300 }, (_, i) => i < 199))
   })
 
   const seed = Math.floor(Math.random() * 2 ** 32)

@@ -37,9 +37,9 @@ export function createRedisEngine(
     const sentMs = performance.now()
     if (!greeting || sentMs - greeting.sinceMs > PATIENCE_MS) {
       const name = nameOf('')
-      const done = send(name, 'EVAL', [HELLO, '1', name]).then((nowUs) =>
-        time.note(Number(nowUs), sentMs),
-      )
+      const done = send(name, 'EVAL', [HELLO, '1', name]).then((nowUs) => {
+        time.note(Number(nowUs), sentMs)
+      })
       greeting = { sinceMs: sentMs, done }
     }
     return greeting.done

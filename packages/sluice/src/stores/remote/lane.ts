@@ -50,6 +50,9 @@ export function createLane(engine: Engine, time: EngineTime, answers: Answers): 
   let shortestMs = Number.POSITIVE_INFINITY
   /** Goes up when trips are given up that may never end. */
   let epoch = 0
+  /** Goes up when the engine's clock turns out to be later, and trips sent before are under way. */
+  let clockEpoch = 0
+  let staleTrips = 0
   let isDue = false
   /** Trips in a row that had several requests. */
   let sharedTrips = 0
@@ -58,14 +61,19 @@ export function createLane(engine: Engine, time: EngineTime, answers: Answers): 
     if (underWay > 0 && nowMs - lastSentMs > timeoutMs) {
       epoch += 1
       underWay = 0
+      staleTrips = 0
       queue.releaseAll()
     }
     const isFar = Number.isFinite(shortestMs) && shortestMs > WORTH_WAITING * timeoutMs
     flush((underWay === 0 && !isDue) || isFar ? 1 : MOST)
   }
 
-  /** Sends what is in line, as long as there is that much. */
+  /**
+   * Sends what is in line, as long as there is that much. A trip whose deadline was too early comes
+   * back with nothing decided: nothing may overtake it meanwhile.
+   */
   function flush(least: number): void {
+    if (staleTrips > 0) return
     const most = isBusy() ? Math.ceil(queue.length / 2) : MOST
     while (queue.length >= least) {
       const batch = queue.take(performance.now(), most)
@@ -90,6 +98,7 @@ export function createLane(engine: Engine, time: EngineTime, answers: Answers): 
   async function send(batch: Batch): Promise<void> {
     const sentMs = performance.now()
     const sentIn = epoch
+    const clockThen = clockEpoch
     const isShared = batch.firsts.length > 1 || batch.firsts[0].next !== undefined
     sharedTrips = isShared ? sharedTrips + 1 : 0
     lastSentMs = sentMs
@@ -98,13 +107,20 @@ export function createLane(engine: Engine, time: EngineTime, answers: Answers): 
     try {
       const found = await engine.visit(batch, () => time.at(batch.untilMs))
       shortestMs = Math.min(shortestMs, performance.now() - sentMs)
-      time.note(found.nowUs, sentMs)
+      if (time.note(found.nowUs, sentMs)) {
+        clockEpoch += 1
+        staleTrips = underWay
+      }
       finish(batch, found, sentMs)
     } catch (error) {
       fail(batch.firsts, error)
     } finally {
-      if (sentIn === epoch) underWay -= 1
-      if (underWay === 0 && (queue.length > 0 || isShared)) flushSoon()
+      const isLastStale = staleTrips === 1 && clockThen !== clockEpoch
+      if (sentIn === epoch) {
+        underWay -= 1
+        if (clockThen !== clockEpoch) staleTrips -= 1
+      }
+      if ((underWay === 0 || isLastStale) && (queue.length > 0 || isShared)) flushSoon()
     }
   }
 
