@@ -1,12 +1,12 @@
-import type { Decision } from '../core/decision.ts'
 import type { Rule } from '../core/rule.ts'
 import type { Table } from '../stores/store.ts'
 import { type Blocks, createBlocks } from './blocks.ts'
 import { decisionOf } from './decision-of.ts'
+import { createEntry } from './entry.ts'
 import { createFloors, type Floors } from './floors.ts'
 import { type Column, createLayout, type LaidRules, type Layout } from './layout.ts'
 import { createLists } from './lists.ts'
-import { decideRow, type Row, refundRow, spendRow } from './row.ts'
+import { decideRow, refundRow, spendRow } from './row.ts'
 import type { RowCare, Rows } from './rows.ts'
 import { createStart, dropLists } from './start.ts'
 import { unlistable, unsupported } from './store-errors.ts'
@@ -34,92 +34,8 @@ export function createTable(
   const rows = makeRows(upkeep)
   const floors = parts.floors ?? createFloors(rows.shards, layout, lists)
   const start = createStart(layout, lists, floors, rows)
-  let floored = 0
-  /** The row that `decideElse` decided on. */
-  let decided: Row = rows
-
-  /** Moves to the key's row, whatever it was written for; false when it has none. */
-  function seek(key: string): boolean {
-    return rows.aim(key) || rows.find(key)
-  }
-
-  /** Moves to the key's row, written for these rules; false when it has none. */
-  function find(set: LaidRules, key: string, nowUs: number): boolean {
-    if (!seek(key)) return false
-    if (rows.tag !== set.tag) adoptRow(set, nowUs)
-    return true
-  }
-
-  function adoptRow(set: LaidRules, nowUs: number): void {
-    const tag = start.adopt(set, rows.cells, rows.base, rows.tag, nowUs)
-    if (tag !== rows.tag) rows.retag(tag)
-  }
-
-  /** Gives the key that was just looked for the row that `start` holds. */
-  function insert(key: string, tag: number, nowUs: number): void {
-    if (start.onFloor) floored += 1
-    rows.insert(key, start.cells, tag, nowUs, start.onFloor)
-    start.release()
-  }
-
-  /** Microseconds the key that was looked for is still blocked. */
-  function blockedUs(key: string, nowUs: number): number {
-    return blocks.size > 0 ? blocks.leftUs(rows.idOf(key), nowUs) : 0
-  }
-
-  /** Decides for a key without a row, on what it starts from, and gives it a row if it has spent. */
-  function enter(set: LaidRules, key: string, cost: number, spend: boolean, nowUs: number): number {
-    start.prepare(set, nowUs)
-    decided = start
-    const { onFloor } = start
-    const wait = decideRow(set, start, cost, spend && !onFloor, nowUs)
-    if (!spend || wait > 0 || cost === 0 || set.stateless) return wait
-    if (onFloor) {
-      start.begin(set, nowUs)
-      spendRow(set, start, cost, nowUs)
-    }
-    insert(key, set.tag, nowUs)
-    decided = rows
-    return wait
-  }
-
-  /**
-   * Decides where the key that was just looked for has no row, or one that was written for other rules,
-   * or may be blocked: the wait, the block's included.
-   */
-  function decideElse(
-    set: LaidRules,
-    key: string,
-    cost: number,
-    spend: boolean,
-    isKnown: boolean,
-    nowUs: number,
-  ): number {
-    const blocked = blockedUs(key, nowUs)
-    const spends = spend && blocked === 0
-    if (!isKnown) return enter(set, key, cost, spends, nowUs) + blocked
-    decided = rows
-    if (rows.tag !== set.tag && !spend) {
-      // A look must not carry the row over.
-      start.preview(set, nowUs)
-      decided = start
-    } else if (rows.tag !== set.tag) {
-      adoptRow(set, nowUs)
-    }
-    return decideRow(set, decided, cost, spends, nowUs) + blocked
-  }
-
-  function decisionElse(
-    set: LaidRules,
-    key: string,
-    cost: number,
-    spend: boolean,
-    isKnown: boolean,
-    nowUs: number,
-  ): Decision {
-    decideElse(set, key, cost, spend, isKnown, nowUs)
-    return decisionOf(set, decided, cost, blockedUs(key, nowUs), nowUs)
-  }
+  const entry = createEntry(rows, start, blocks)
+  const { find, seek } = entry
 
   function use(rules: readonly Rule[]): LaidRules {
     const list = rows.holdsLists ? undefined : rules.find((rule) => rule.algorithm.grows)
@@ -146,7 +62,7 @@ export function createTable(
       if (isKnown && rows.tag === set.tag && blocks.size === 0) {
         return decideRow(set, rows, cost, true, nowUs) <= 0
       }
-      return decideElse(set, key, cost, true, isKnown, nowUs) <= 0
+      return entry.decide(set, key, cost, true, isKnown, nowUs) <= 0
     },
 
     decide(set, key, cost, spend, atUs) {
@@ -154,7 +70,7 @@ export function createTable(
       const nowUs = atUs === undefined ? readUs() : +atUs
       const isKnown = isThere || rows.find(key)
       if (!isKnown || rows.tag !== set.tag || blocks.size > 0) {
-        return decisionElse(set, key, cost, spend, isKnown, nowUs)
+        return entry.decision(set, key, cost, spend, isKnown, nowUs)
       }
       decideRow(set, rows, cost, spend, nowUs)
       return decisionOf(set, rows, cost, 0, nowUs)
@@ -169,7 +85,7 @@ export function createTable(
       start.prepare(set, nowUs)
       if (start.onFloor) start.begin(set, nowUs)
       spendRow(set, start, cost, nowUs)
-      insert(key, set.tag, nowUs)
+      entry.insert(key, set.tag, nowUs)
     },
 
     refund(set, key, cost, nowUs) {
@@ -186,7 +102,7 @@ export function createTable(
       // Unknown, it would start from the floor: give it a row that is known to be fresh.
       if (seek(key) || !floors.of(rows.shard)?.raised(nowUs)) return
       start.empty()
-      insert(key, layout.fullTag(), nowUs)
+      entry.insert(key, layout.fullTag(), nowUs)
     },
 
     rulesOf(key) {
@@ -219,7 +135,7 @@ export function createTable(
       maxKeys: rows.maxRows,
       blocked: blocks.size,
       evictions: upkeep.evictions,
-      floored,
+      floored: entry.floored,
     }),
   }
 }

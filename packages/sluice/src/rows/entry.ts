@@ -1,0 +1,112 @@
+import type { Decision } from '../core/decision.ts'
+import type { Blocks } from './blocks.ts'
+import { decisionOf } from './decision-of.ts'
+import type { LaidRules } from './layout.ts'
+import { decideRow, type Row, spendRow } from './row.ts'
+import type { Rows } from './rows.ts'
+import type { Start } from './start.ts'
+
+/**
+ * Entry decides for the keys that take more than a look at their row: newcomers, keys whose row was
+ * written for other rules, and those that may be blocked.
+ */
+export interface Entry {
+  /** How many keys have started from the floor. */
+  floored: number
+  /** Moves to the key's row, whatever it was written for; false when it has none. */
+  seek(key: string): boolean
+  /** Moves to the key's row, written for these rules; false when it has none. */
+  find(set: LaidRules, key: string, nowUs: number): boolean
+  /** Gives the key that was just looked for the row that the start holds. */
+  insert(key: string, tag: number, nowUs: number): void
+  /** Decides for the key that was just looked for: the wait, a block's included. */
+  decide(
+    set: LaidRules,
+    key: string,
+    cost: number,
+    spend: boolean,
+    isKnown: boolean,
+    nowUs: number,
+  ): number
+  /** The same, with all that there is to know. */
+  decision(
+    set: LaidRules,
+    key: string,
+    cost: number,
+    spend: boolean,
+    isKnown: boolean,
+    nowUs: number,
+  ): Decision
+}
+
+export function createEntry(rows: Rows, start: Start, blocks: Blocks): Entry {
+  /** The row that was decided on. */
+  let decided: Row = rows
+
+  function seek(key: string): boolean {
+    return rows.aim(key) || rows.find(key)
+  }
+
+  function adopt(set: LaidRules, nowUs: number): void {
+    const tag = start.adopt(set, rows.cells, rows.base, rows.tag, nowUs)
+    if (tag !== rows.tag) rows.retag(tag)
+  }
+
+  function blockedUs(key: string, nowUs: number): number {
+    return blocks.size > 0 ? blocks.leftUs(rows.idOf(key), nowUs) : 0
+  }
+
+  /** A newcomer is decided on what it starts from, and has a row once it has spent. */
+  function enter(set: LaidRules, key: string, cost: number, spend: boolean, nowUs: number): number {
+    start.prepare(set, nowUs)
+    decided = start
+    const { onFloor } = start
+    const wait = decideRow(set, start, cost, spend && !onFloor, nowUs)
+    if (!spend || wait > 0 || cost === 0 || set.stateless) return wait
+    if (onFloor) {
+      start.begin(set, nowUs)
+      spendRow(set, start, cost, nowUs)
+    }
+    entry.insert(key, set.tag, nowUs)
+    decided = rows
+    return wait
+  }
+
+  const entry: Entry = {
+    floored: 0,
+    seek,
+
+    find(set, key, nowUs) {
+      if (!seek(key)) return false
+      if (rows.tag !== set.tag) adopt(set, nowUs)
+      return true
+    },
+
+    insert(key, tag, nowUs) {
+      if (start.onFloor) entry.floored += 1
+      rows.insert(key, start.cells, tag, nowUs, start.onFloor)
+      start.release()
+    },
+
+    decide(set, key, cost, spend, isKnown, nowUs) {
+      const blocked = blockedUs(key, nowUs)
+      const spends = spend && blocked === 0
+      if (!isKnown) return enter(set, key, cost, spends, nowUs) + blocked
+      decided = rows
+      if (rows.tag !== set.tag && !spend) {
+        // A look must not carry the row over.
+        start.preview(set, nowUs)
+        decided = start
+      } else if (rows.tag !== set.tag) {
+        adopt(set, nowUs)
+      }
+      return decideRow(set, decided, cost, spends, nowUs) + blocked
+    },
+
+    decision(set, key, cost, spend, isKnown, nowUs) {
+      entry.decide(set, key, cost, spend, isKnown, nowUs)
+      return decisionOf(set, decided, cost, blockedUs(key, nowUs), nowUs)
+    },
+  }
+  return entry
+}
