@@ -6,7 +6,7 @@ import type { Connection } from './client.ts'
 import { decideArgs, decideScript, isTwinned } from './decide-script.ts'
 import { listKeys, removeRows } from './listing.ts'
 import { HELLO, runnerOf, swapScript } from './script.ts'
-import { slotOf as slotOfName } from './slots.ts'
+import { slotOfName } from './slots.ts'
 
 /** Slots in a row that are one part of a Cluster: a node has long ranges of slots. */
 const PART_BITS = 6
@@ -37,9 +37,9 @@ export function createRedisEngine(
     const sentMs = performance.now()
     if (!greeting || sentMs - greeting.sinceMs > PATIENCE_MS) {
       const name = nameOf('')
-      const done = send(name, 'EVAL', [HELLO, '1', name]).then((nowUs) => {
-        time.note(Number(nowUs), sentMs)
-      })
+      const done = send(name, 'EVAL', [HELLO, '1', name]).then((nowUs) =>
+        time.note(Number(nowUs), sentMs),
+      )
       greeting = { sinceMs: sentMs, done }
     }
     return greeting.done

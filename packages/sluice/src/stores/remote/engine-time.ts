@@ -4,11 +4,8 @@
  * so that a deadline never is later than it ought to be.
  */
 export interface EngineTime {
-  /**
-   * A reply came in now: the instant it names, and when its call was sent. True if the engine's clock
-   * is later than it was thought to be.
-   */
-  note(engineUs: number, sentMs: number): boolean
+  /** A reply came in now: the instant it names, and when its call was sent. */
+  note(engineUs: number, sentMs: number): void
   /** The instant of the engine’s clock at a moment of ours; 0 as long as nothing is known. */
   at(ms: number): number
 }
@@ -20,10 +17,8 @@ export function createEngineTime(guess?: EngineTime): EngineTime {
     note(engineUs, sentMs) {
       const least = engineUs - performance.now() * 1_000
       const most = engineUs - sentMs * 1_000
-      const isLater = aheadUs < least
       if (!(aheadUs >= least)) aheadUs = least
       if (aheadUs > most) aheadUs = most
-      return isLater
     },
     at: (ms) => (Number.isNaN(aheadUs) ? (guess?.at(ms) ?? 0) : Math.floor(ms * 1_000 + aheadUs)),
   }

@@ -38,42 +38,46 @@ export interface Answers {
   contended(rows: number): void
 }
 
+/** Sent is a trip under way. */
+interface Sent {
+  /** Its deadline by the engine's clock. */
+  untilUs: number
+  /** One that was sent before came back undecided: nothing is sent until it has come back, too. */
+  isStale: boolean
+  /** One with a later deadline was sent after it. */
+  isOvertaken: boolean
+}
+
 /**
  * createLane sends a request at once when none is under way, and gathers what comes while one is: up
  * to 128, which then go together.
  */
 export function createLane(engine: Engine, time: EngineTime, answers: Answers): Lane {
   const queue = createQueue(answers.failed)
-  let underWay = 0
+  /** The trips under way; those are given up that may never end. */
+  const trips = new Set<Sent>()
   let lastSentMs = 0
   /** The shortest trip so far: how far away the engine is, however busy it is now. */
   let shortestMs = Number.POSITIVE_INFINITY
-  /** Goes up when trips are given up that may never end. */
-  let epoch = 0
-  /** Goes up when the engine's clock turns out to be later, and trips sent before are under way. */
-  let clockEpoch = 0
-  let staleTrips = 0
   let isDue = false
   /** Trips in a row that had several requests. */
   let sharedTrips = 0
 
   function go(nowMs: number, timeoutMs: number): void {
-    if (underWay > 0 && nowMs - lastSentMs > timeoutMs) {
-      epoch += 1
-      underWay = 0
-      staleTrips = 0
+    if (trips.size > 0 && nowMs - lastSentMs > timeoutMs) {
+      trips.clear()
       queue.releaseAll()
     }
     const isFar = Number.isFinite(shortestMs) && shortestMs > WORTH_WAITING * timeoutMs
-    flush((underWay === 0 && !isDue) || isFar ? 1 : MOST)
+    flush((trips.size === 0 && !isDue) || isFar ? 1 : MOST)
   }
 
   /**
-   * Sends what is in line, as long as there is that much. A trip whose deadline was too early comes
-   * back with nothing decided: nothing may overtake it meanwhile.
+   * Sends what is in line, as long as there is that much. Where a trip came back undecided, since its
+   * deadline was too early, others may as well: nothing overtakes those.
    */
   function flush(least: number): void {
-    if (staleTrips > 0) return
+    for (const { isStale } of trips) if (isStale) return
     const most = isBusy() ? Math.ceil(queue.length / 2) : MOST
     while (queue.length >= least) {
       const batch = queue.take(performance.now(), most)
@@ -87,7 +91,7 @@ export function createLane(engine: Engine, time: EngineTime, answers: Answers): 
    */
   function isBusy(): boolean {
     const { length } = queue
-    return underWay === 0 && sharedTrips >= STEADY && length >= WORTH_TWO && length < MOST
+    return trips.size === 0 && sharedTrips >= STEADY && length >= WORTH_TWO && length < MOST
   }
 
   /** Whether the engine only reads the row, so that no other trip may be about its key. */
@@ -97,31 +101,31 @@ export function createLane(engine: Engine, time: EngineTime, answers: Answers): 
 
   async function send(batch: Batch): Promise<void> {
     const sentMs = performance.now()
-    const sentIn = epoch
-    const clockThen = clockEpoch
+    const trip: Sent = { untilUs: 0, isStale: false, isOvertaken: false }
     const isShared = batch.firsts.length > 1 || batch.firsts[0].next !== undefined
     sharedTrips = isShared ? sharedTrips + 1 : 0
     lastSentMs = sentMs
-    underWay += 1
+    trips.add(trip)
     for (const first of batch.firsts) if (isRead(first)) queue.hold(first.key)
     try {
-      const found = await engine.visit(batch, () => time.at(batch.untilMs))
+      const found = await engine.visit(batch, () => deadlineOf(trip, batch))
       shortestMs = Math.min(shortestMs, performance.now() - sentMs)
-      if (time.note(found.nowUs, sentMs)) {
-        clockEpoch += 1
-        staleTrips = underWay
-      }
-      finish(batch, found, sentMs)
+      time.note(found.nowUs, sentMs)
+      if (found.texts) finish(batch, found, found.texts, sentMs)
+      else again(batch.firsts, trip)
     } catch (error) {
       fail(batch.firsts, error)
     } finally {
-      const isLastStale = staleTrips === 1 && clockThen !== clockEpoch
-      if (sentIn === epoch) {
-        underWay -= 1
-        if (clockThen !== clockEpoch) staleTrips -= 1
-      }
-      if ((underWay === 0 || isLastStale) && (queue.length > 0 || isShared)) flushSoon()
+      trips.delete(trip)
+      if ((trips.size === 0 || trip.isStale) && (queue.length > 0 || isShared)) flushSoon()
     }
+  }
+
+  /** The deadline of a trip that is sent now: a later one than others have may pass where they do not. */
+  function deadlineOf(trip: Sent, { untilMs }: Batch): number {
+    trip.untilUs = time.at(untilMs)
+    for (const other of trips) if (other.untilUs < trip.untilUs) other.isOvertaken = true
+    return trip.untilUs
   }
 
   function fail(firsts: readonly Request[], error: unknown): void {
@@ -129,6 +133,14 @@ export function createLane(engine: Engine, time: EngineTime, answers: Answers): 
       for (const request of requestsOf(first)) answers.failed(request, error)
       if (isRead(first)) queue.release(first.key)
     }
+  }
+
+  /** Nothing was decided, since the deadline was too early: puts the requests back in line. */
+  function again(firsts: readonly Request[], { isOvertaken }: Sent): void {
+    if (isOvertaken) return fail(firsts, new Error('the store was too busy to be asked in time'))
+    for (const trip of trips) trip.isStale = true
+    queue.putBack(firsts)
+    for (const { key } of firsts) queue.release(key)
   }
 
   /** Sends once the callers that were just answered have had the time to ask again. */
@@ -142,14 +154,12 @@ export function createLane(engine: Engine, time: EngineTime, answers: Answers): 
   }
 
   /** Answers what the engine has decided, and swaps the rows that it has only read. */
-  function finish({ firsts, untilMs }: Batch, found: Found, sentMs: number): void {
-    const { texts, nowUs, versions } = found
-    if (!texts) {
-      queue.putBack(firsts)
-      for (const { key } of firsts) queue.release(key)
-      flushSoon()
-      return
-    }
+  function finish(
+    { firsts, untilMs }: Batch,
+    { nowUs, versions }: Found,
+    texts: readonly (string | null)[],
+    sentMs: number,
+  ): void {
     const acted = answers.actedOn({ nowUs, sentMs })
     const read: FoundRow[] = []
     for (let i = 0; i < firsts.length; i += 1) {
@@ -176,13 +186,13 @@ export function createLane(engine: Engine, time: EngineTime, answers: Answers): 
       answers.contended(lost.length)
       queue.putBack(lost)
       // At once or after a while: else the writer that has won would be ahead again each time.
-      if (Math.random() < 1 / 2) again(lost)
-      else setTimeout(() => again(lost), Math.random() * 2 * shortestMs)
+      if (Math.random() < 1 / 2) retry(lost)
+      else setTimeout(() => retry(lost), Math.random() * 2 * shortestMs)
     }
     flushSoon()
   }
 
-  function again(lost: readonly Request[]): void {
+  function retry(lost: readonly Request[]): void {
     for (const { key } of lost) queue.release(key)
     flush(1)
   }
