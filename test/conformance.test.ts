@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { compactStore, memoryStore } from 'sluice'
 import { sharedMemoryStore } from 'sluice/shared-memory'
-import { manualClock, playStream, ruleMakers, seededRandom, type Tally } from 'sluice/testing'
+import { type Exercised, manualClock, playStream, ruleMakers, seededRandom } from 'sluice/testing'
 import { describe, expect, it } from 'vitest'
 
 /**
@@ -38,13 +38,13 @@ describe.each(stores)('on the $name store', ({ open, without }) => {
   it.each(Object.keys(ruleMakers).filter((algorithm) => !without.includes(algorithm)))(
     `%s equals the reference model on ${steps} steps (seed ${seed})`,
     async (algorithm) => {
-      const sum: Tally = { steps: 0, admitted: 0, refused: 0, boundary: 0 }
+      const sum: Exercised = { steps: 0, admitted: 0, refused: 0, boundary: 0 }
       await fc.assert(
         fc.asyncProperty(fc.noBias(fc.nat()), stream, async (ruleSeed, list) => {
           const random = seededRandom(ruleSeed)
           const rule = () => [ruleMakers[algorithm](random)]
           const tally = await playStream(make(), [rule(), rule()], list)
-          for (const count of Object.keys(sum) as (keyof Tally)[]) sum[count] += tally[count]
+          for (const count of Object.keys(sum) as (keyof Exercised)[]) sum[count] += tally[count]
         }),
         { seed, numRuns: Math.ceil(steps / STREAM) },
       )

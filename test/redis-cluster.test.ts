@@ -14,7 +14,7 @@ import {
 import { redisStore } from 'sluice/redis'
 import { seededRandom } from 'sluice/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { slotOf } from '../packages/sluice/src/stores/redis/slots.ts'
+import { slotOfName } from '../packages/sluice/src/stores/redis/slots.ts'
 import { rowNames } from '../packages/sluice/src/stores/remote/names.ts'
 import { hostileKeys } from '../packages/sluice/src/testing/hostile-keys.ts'
 import { keysWhere, moveSlot, type RedisCluster, startCluster } from './redis/cluster.ts'
@@ -76,7 +76,7 @@ async function slotsOnServer(names: readonly string[]): Promise<number[]> {
   return Promise.all(names.map(async (name) => Number(await admin.cluster('KEYSLOT', name))))
 }
 
-describe('slotOf', () => {
+describe('slotOfName', () => {
   /** The names for which a slot is not the one of the server. */
   async function misplaced(names: readonly string[], slot: (name: string) => number) {
     const slots = await slotsOnServer(names)
@@ -90,12 +90,12 @@ describe('slotOf', () => {
 
   it('is the slot that the server has for a row, whatever is in its key', async () => {
     const names = [...keysOfAllSorts, ...randomKeys].map(nameIn('{slots}/'))
-    expect(await misplaced(names, slotOf)).toEqual([])
+    expect(await misplaced(names, slotOfName)).toEqual([])
   })
 
   it('would not be if braces stayed in names, so this test can fail', async () => {
     const names = randomKeys.map((key) => `${PREFIX}:{${key.replace(/[{}]/g, '')}}a`)
-    expect((await misplaced(names, slotOf)).length).toBeGreaterThan(1_900)
+    expect((await misplaced(names, slotOfName)).length).toBeGreaterThan(1_900)
   })
 
   it('is the slot of all that is kept of a key: of several rules, and a block', async () => {
@@ -110,7 +110,7 @@ describe('slotOf', () => {
       await limiter.block(key, '1h')
       const names = await allNames(`${PREFIX}:one slot/*`)
       expect(names).toHaveLength(1)
-      expect(await slotsOnServer(names)).toEqual([slotOf(nameIn('one slot')(key))])
+      expect(await slotsOnServer(names)).toEqual([slotOfName(nameIn('one slot')(key))])
       await limiter.reset(key)
     }
   })
@@ -187,7 +187,7 @@ describe.each(kinds)('a Cluster client of %s', (kind) => {
     const limiter = on(kind, `${kind} gathered`)
     const [master] = cluster.masters
     const nameOf = nameIn(`${kind} gathered`)
-    const slotIn = (key: string) => slotOf(nameOf(key))
+    const slotIn = (key: string) => slotOfName(nameOf(key))
     const [first] = cluster.keysOf(master, 1, nameOf)
     const mates = keysWhere((key) => slotIn(key) === slotIn(first), 4)
     const ofEachSlot = new Map(cluster.keysOf(master, 100, nameOf).map((key) => [slotIn(key), key]))
@@ -212,7 +212,7 @@ describe.each(kinds)('a Cluster client of %s', (kind) => {
     const nameOf = nameIn(`${kind} moved`)
     const key = cluster.keysOf(from, 100, nameOf).at(-1 - kinds.indexOf(kind))!
     await limiter.check(key, 7)
-    await moveSlot(slotOf(nameOf(key)), from, to, async () => {
+    await moveSlot(slotOfName(nameOf(key)), from, to, async () => {
       // A row is one name, which is served wherever it is.
       const quick = createLimiter(rule, {
         store: redisStore(clients[kind].client, { prefix: PREFIX }),

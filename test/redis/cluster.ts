@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { slotOf } from '../../packages/sluice/src/stores/redis/slots.ts'
+import { slotOfName } from '../../packages/sluice/src/stores/redis/slots.ts'
 import { HOST, type RedisNode, replicates, startNode } from './nodes.ts'
 import { until } from './until.ts'
 
@@ -41,7 +41,7 @@ export async function startCluster(
     addresses: nodes.map(({ server }) => ({ host: HOST, port: server.port })),
     keysOf(master, count, nameOf) {
       const slots = new Set(slotsOf(masters.indexOf(master), masterCount))
-      return keysWhere((key) => slots.has(slotOf(nameOf(key))), count)
+      return keysWhere((key) => slots.has(slotOfName(nameOf(key))), count)
     },
     stop,
   }

@@ -30,7 +30,7 @@ export function Clients({ row, picked, pick }: ClientsProps) {
 
 function Bucket({ row, client }: { row: Row; client: string }) {
   const decision = row.peek(client)
-  const { allowed, refused } = row.tally(client)
+  const { allowed, refused } = row.score(client)
   if (!decision) return <span class="name">{client}</span>
   const { remaining, capacity, resetAfterMs } = decision
   return (

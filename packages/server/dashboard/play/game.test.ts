@@ -11,7 +11,7 @@ const choices = choicesFrom('')
 function answers(game: ReturnType<typeof createGame>, client: string) {
   return Object.fromEntries(
     game.rows.map((row) => {
-      const { allowed, refused, mostInPer } = row.tally(client)
+      const { allowed, refused, mostInPer } = row.score(client)
       return [row.algorithm.name, [allowed, refused, mostInPer]]
     }),
   )

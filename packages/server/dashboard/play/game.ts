@@ -8,8 +8,8 @@ export interface Mark {
   readonly delayMs: number
 }
 
-/** Tally is what one algorithm has answered to one client. */
-export interface Tally {
+/** Score is what one algorithm has answered to one client. */
+export interface Score {
   readonly allowed: number
   readonly refused: number
   /** The most units admitted in any interval of `per`. */
@@ -24,7 +24,7 @@ export interface Row {
   readonly rule: Rule | undefined
   /** What the library says about the figures or the cost. */
   readonly problem: string
-  tally(client: string): Tally
+  score(client: string): Score
   /** As it stands, nothing spent; undefined where the figures are wrong. */
   peek(client: string): Decision | undefined
 }
@@ -133,7 +133,7 @@ function createRow(algorithm: Algorithm, figures: Figures, clock: Clock) {
         problem = (error as Error).message
       }
     },
-    tally: countOf,
+    score: countOf,
     peek: (client: string) => limiter?.peek(client, 0),
   }
 }

@@ -38,7 +38,7 @@ interface JudgedProps {
 
 function Judged({ row, nowUs, choices, isTold }: JudgedProps) {
   const { algorithm, rule, problem } = row
-  const { allowed, refused, mostInPer, marks } = row.tally(choices.client)
+  const { allowed, refused, mostInPer, marks } = row.score(choices.client)
   return (
     <>
       <div class="judge">

@@ -31,7 +31,7 @@ export interface ApiOptions {
   /** A charge or a refund that was made. */
   onSettled(told: { readonly route: string; readonly verb: 'charge' | 'refund' }): void
   /** What else is served here, with the way to guard it. */
-  add?(app: FastifyInstance, guard: Guard): void
+  add?(app: FastifyInstance, guard: AccessGuard): void
 }
 
 /** ApiDecision is a decision that was asked for; `seconds` is how long it took, if by itself. */
@@ -47,8 +47,8 @@ export interface ApiDecision {
   readonly seconds: number | undefined
 }
 
-/** Guard makes a hook that lets only those through who may. */
-export type Guard = (
+/** AccessGuard makes a hook that lets only those through who may. */
+export type AccessGuard = (
   wanted: Access,
 ) => (request: FastifyRequest, reply: FastifyReply, next: () => void) => void
 
@@ -65,7 +65,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
   })
   // Web pages can send text anywhere without asking; JSON they cannot.
   app.removeContentTypeParser('text/plain')
-  const guard: Guard = (wanted) => (request, reply, next) => {
+  const guard: AccessGuard = (wanted) => (request, reply, next) => {
     const told = forbids(request.raw, wanted, current().settings.admin)
     if (told) send(reply, told)
     else next()

@@ -3,7 +3,7 @@ import { type Decision, SluiceError } from 'sluice'
 import { z } from 'zod'
 import type { AnyLimiter } from '../limits.ts'
 import { type Answer, answerOf, neverOf } from './answer.ts'
-import type { ApiOptions, Guard } from './api.ts'
+import type { AccessGuard, ApiOptions } from './api.ts'
 import { decisionText } from './decision-text.ts'
 import { askedFields, type Question, questionOf } from './question.ts'
 import { readBody } from './read-body.ts'
@@ -19,7 +19,7 @@ const batch = z.strictObject({ checks: z.array(check).max(MOST_CHECKS) })
  * addCheck adds `POST /v1/check`: one decision, or up to 1,000 in order. JSON has no infinity: where
  * there is no limit, it is null.
  */
-export function addCheck(app: FastifyInstance, guard: Guard, options: ApiOptions): void {
+export function addCheck(app: FastifyInstance, guard: AccessGuard, options: ApiOptions): void {
   // Not async: where the store answers at once, so does this.
   app.post('/v1/check', { onRequest: guard('check') }, (request, reply) => {
     const { body } = request

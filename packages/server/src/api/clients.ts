@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { createLimiter, parseRule } from 'sluice'
 import { z } from 'zod'
 import { type ShownRule, shownRule } from '../shown-rule.ts'
-import { type ApiOptions, type Guard, wholeOf } from './api.ts'
+import { type AccessGuard, type ApiOptions, wholeOf } from './api.ts'
 import { readBody } from './read-body.ts'
 
 const tierBody = z.strictObject({ tier: z.string() })
@@ -18,7 +18,7 @@ const MOST_LISTED = 1_000
  */
 export function addClients(
   app: FastifyInstance,
-  guard: Guard,
+  guard: AccessGuard,
   current: ApiOptions['current'],
 ): void {
   const limits = () => current().limits

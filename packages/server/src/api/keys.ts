@@ -3,7 +3,7 @@ import { type Decision, type Duration, SluiceError } from 'sluice'
 import { z } from 'zod'
 import type { Limits } from '../limits.ts'
 import { shownRule } from '../shown-rule.ts'
-import { type ApiOptions, type Guard, wholeOf } from './api.ts'
+import { type AccessGuard, type ApiOptions, wholeOf } from './api.ts'
 import { readBody } from './read-body.ts'
 import { routesFor } from './routes-for.ts'
 
@@ -11,7 +11,11 @@ const MOST_LISTED = 1_000
 const block = z.strictObject({ duration: z.union([z.string(), z.number()]) })
 
 /** addKeys adds what operators ask about keys: status, listing, reset and blocks. */
-export function addKeys(app: FastifyInstance, guard: Guard, current: ApiOptions['current']): void {
+export function addKeys(
+  app: FastifyInstance,
+  guard: AccessGuard,
+  current: ApiOptions['current'],
+): void {
   const limits = () => current().limits
   const look = { onRequest: guard('read') }
   const change = { onRequest: guard('full') }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import type { ApiOptions, Guard } from './api.ts'
+import type { AccessGuard, ApiOptions } from './api.ts'
 import { askedFields, checkCost, questionOf } from './question.ts'
 import { readBody } from './read-body.ts'
 
@@ -12,7 +12,7 @@ const example = { key: 'alice', cost: 5 }
  * A charge is a check that cannot be refused, and for those who may check. A refund makes limits
  * admit more, as a reset does, and is for those who may reset.
  */
-export function addSettle(app: FastifyInstance, guard: Guard, options: ApiOptions): void {
+export function addSettle(app: FastifyInstance, guard: AccessGuard, options: ApiOptions): void {
   const { current, onSettled } = options
 
   app.post('/v1/charge', { onRequest: guard('check') }, async ({ body }) => {

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Guard } from '../api/api.ts'
+import type { AccessGuard } from '../api/api.ts'
 import { headerReadings, unclearHeader } from '../gateway/identity.ts'
 import { exactPath, plainPath } from '../gateway/path.ts'
 import { type Asked, isHostText } from '../gateway/router.ts'
@@ -13,7 +13,7 @@ import type { Route } from '../gateway/routes.ts'
  */
 export function addForwardAuth(
   app: FastifyInstance,
-  guard: Guard,
+  guard: AccessGuard,
   find: (asked: Asked) => Route | undefined,
 ): void {
   app.register(async (scope) => {

@@ -3,8 +3,8 @@ import { SluiceError } from 'sluice'
 import { readConfig } from '../config/read-config.ts'
 import type { Settings } from '../settings.ts'
 import { pathNeed } from '../simulate/engine/config-places.ts'
-import { createConfigRuleSet } from '../simulate/engine/config-rule-set.ts'
-import { createRuleSet, parseRuleSet } from '../simulate/engine/rule-set.ts'
+import { createConfigProposal } from '../simulate/engine/config-proposal.ts'
+import { createProposal, parseProposal } from '../simulate/engine/proposal.ts'
 import { simulateLog, simulateScenario } from '../simulate/engine/run.ts'
 import type { VirtualClock } from '../simulate/engine/virtual-clock.ts'
 import type { PathNeed } from '../simulate/log/http-request.ts'
@@ -126,9 +126,9 @@ export const simulateCommand: Command = {
     // A long log is not read for a page that cannot be written.
     if (html !== undefined) await writing(html, async () => (await open(html, 'a')).close())
     if (values.config === undefined) refuseOthers(values, ROUTE_OPTIONS, 'goes with --config')
-    const { ruleSets, paths } = await readRuleSets(values, io)
+    const { proposals, paths } = await readProposals(values, io)
     const common = {
-      ruleSets,
+      proposals,
       top: wholeOption('--top', values.top ?? '10', 0, 1_000),
       maxClients: wholeOption('--max-clients', values['max-clients'] ?? '2000000', 1, 16_000_000),
     }
@@ -157,8 +157,8 @@ function commandText(args: readonly string[]): string {
 }
 
 /** Reads the rules at once, so that a mistake in them is told before a long log is read. */
-async function readRuleSets(values: Values, io: Io) {
-  const rules = (values.rule ?? []).map((text) => ({ text, rules: parseRuleSet(text) }))
+async function readProposals(values: Values, io: Io) {
+  const rules = (values.rule ?? []).map((text) => ({ text, rules: parseProposal(text) }))
   const configs: { file: string; settings: Settings }[] = []
   for (const file of values.config ?? [])
     configs.push({ file, settings: await settingsOf(file, io) })
@@ -166,13 +166,13 @@ async function readRuleSets(values: Values, io: Io) {
   const needs = configs.map(({ settings }) => pathNeed(settings))
   const strictest = ['required', 'wanted', 'unwanted'] as const
   const paths = strictest.find((need) => needs.includes(need)) ?? 'unwanted'
-  const ruleSets = (clock: VirtualClock, maxKeys: number) => [
-    ...rules.map(({ text, rules }) => createRuleSet(text, rules, { clock, maxKeys })),
+  const proposals = (clock: VirtualClock, maxKeys: number) => [
+    ...rules.map(({ text, rules }) => createProposal(text, rules, { clock, maxKeys })),
     ...configs.map(({ file, settings }) =>
-      createConfigRuleSet(file, settings, { clock, maxKeys }, trustsTier),
+      createConfigProposal(file, settings, { clock, maxKeys }, trustsTier),
     ),
   ]
-  return { ruleSets, paths }
+  return { proposals, paths }
 }
 
 async function settingsOf(file: string, io: Io): Promise<Settings> {

@@ -1,12 +1,12 @@
 import { createLimiter, type Decision, tokenBucket } from 'sluice'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createLatency } from './latency.ts'
+import { createLiveCounts } from './live-counts.ts'
 import type { LiveKeyNews, LiveNews } from './live-event.ts'
 import { createLiveFeed, type LiveAsked, type LiveFeed } from './live-feed.ts'
 import { createLiveHub, type Watcher } from './live-hub.ts'
 import { joinAway } from './live-join.ts'
 import { createRecentRefusals } from './recent-refusals.ts'
-import { createTally } from './tally.ts'
 
 type Past = Parameters<Watcher['start']>[0]
 const feeds: LiveFeed[] = []
@@ -193,17 +193,17 @@ describe('the live feeds of several processes', () => {
   })
 })
 
-describe('a tally', () => {
+describe('live counts', () => {
   it('tells so many combinations apart, and forgets them when it is read', () => {
-    const tally = createTally(2)
-    for (const route of ['a', 'b', 'c', 'd', 'a']) tally.count(route, 't', 'r', 'allowed')
-    const counts = tally.take().map(({ route, allowed }) => [route, allowed])
+    const live = createLiveCounts(2)
+    for (const route of ['a', 'b', 'c', 'd', 'a']) live.count(route, 't', 'r', 'allowed')
+    const counts = live.take().map(({ route, allowed }) => [route, allowed])
     expect(counts).toEqual([
       ['a', 2],
       ['b', 1],
       ['other', 2],
     ])
-    expect(tally.take()).toEqual([])
+    expect(live.take()).toEqual([])
   })
 })
 

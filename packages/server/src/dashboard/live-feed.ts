@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { type Decided, type Outcome, outcomeOf } from '../decided.ts'
 import { createTopKeys } from '../metrics/top-keys.ts'
 import { createLatency } from './latency.ts'
+import { createLiveCounts } from './live-counts.ts'
 import type { LiveAway, LiveDecision, LiveKey, LiveSecond, LiveTop } from './live-event.ts'
 import { createRecentRefusals } from './recent-refusals.ts'
-import { createTally } from './tally.ts'
 
 /** LiveAsked is what somebody knows already, and wants to know besides. */
 export interface LiveAsked {
@@ -74,7 +74,7 @@ export interface LiveFeedOptions {
  * first thousand of a second are, and one in sixteen of the others, for sixteen.
  */
 export function createLiveFeed({ limited, nowMs = Date.now }: LiveFeedOptions): LiveFeed {
-  const tally = createTally()
+  const liveCounts = createLiveCounts()
   const latency = createLatency()
   const talking = createTopKeys()
   const refusals = createRecentRefusals()
@@ -94,7 +94,7 @@ export function createLiveFeed({ limited, nowMs = Date.now }: LiveFeedOptions): 
   function tick(): void {
     const atMs = nowMs()
     const forMs = atMs - lastMs
-    const counts = tally.take()
+    const counts = liveCounts.take()
     number += 1
     history.push({ number, atMs, forMs, counts, latency: latency.take(), storeless, isAway, keys })
     if (history.length > SECONDS_KEPT) history.shift()
@@ -113,7 +113,7 @@ export function createLiveFeed({ limited, nowMs = Date.now }: LiveFeedOptions): 
     decided(told) {
       const { route, tier, key, decision, seconds } = told
       const outcome = outcomeOf(told)
-      tally.count(route, tier, decision.rule, outcome)
+      liveCounts.count(route, tier, decision.rule, outcome)
       if (seconds !== undefined) latency.add(seconds)
       if (STORELESS.has(decision.source)) storeless += 1
       seen += 1

@@ -1,4 +1,4 @@
-import { defineAlgorithm } from '../core/algorithm.ts'
+import { completeAlgorithm } from '../core/algorithm.ts'
 import { MOST_COUNT } from '../core/exact.ts'
 import { type Rule, type RuleOptions, ruleFactory } from '../core/rule.ts'
 import { lua } from './lua/calendar-window.ts'
@@ -30,7 +30,7 @@ const longestUs: Readonly<Record<string, number>> = {
 const shortestUs: Readonly<Record<string, number>> = { month: 28 * DAY_US, year: 365 * DAY_US }
 
 /** Cells: the microsecond at which the period ends, and the units used in it. */
-const algorithm = defineAlgorithm({
+const algorithm = completeAlgorithm({
   name: 'calendar-window',
   code: 'D',
   periods: longestUs,

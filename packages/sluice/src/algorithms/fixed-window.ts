@@ -1,4 +1,4 @@
-import { defineAlgorithm } from '../core/algorithm.ts'
+import { completeAlgorithm } from '../core/algorithm.ts'
 import { MOST_COUNT, mulDiv } from '../core/exact.ts'
 import { choiceParam } from '../core/params.ts'
 import { type Rule, type RuleOptions, ruleFactory } from '../core/rule.ts'
@@ -14,7 +14,7 @@ export interface WindowOptions extends RuleOptions {
 }
 
 /** Cells: the microsecond the window opened, and the units used in it. */
-const algorithm = defineAlgorithm({
+const algorithm = completeAlgorithm({
   name: 'fixed-window',
   code: 'F',
   params: { align: choiceParam(['request', 'clock']) },

@@ -1,4 +1,4 @@
-import { defineAlgorithm } from '../core/algorithm.ts'
+import { completeAlgorithm } from '../core/algorithm.ts'
 import { ruleFactory } from '../core/rule.ts'
 import { bucket } from './fresh-time.ts'
 import type { BurstOptions } from './token-bucket.ts'
@@ -9,5 +9,5 @@ import type { BurstOptions } from './token-bucket.ts'
  * of freshness (the theoretical arrival time).
  */
 export const gcra = ruleFactory<BurstOptions>(
-  defineAlgorithm({ name: 'gcra', code: 'G', ...bucket }),
+  completeAlgorithm({ name: 'gcra', code: 'G', ...bucket }),
 )

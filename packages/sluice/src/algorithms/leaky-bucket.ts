@@ -1,4 +1,4 @@
-import { defineAlgorithm } from '../core/algorithm.ts'
+import { completeAlgorithm } from '../core/algorithm.ts'
 import { wholeParam } from '../core/params.ts'
 import { type RuleOptions, ruleFactory } from '../core/rule.ts'
 import { freshTime, lineEndUs } from './fresh-time.ts'
@@ -10,7 +10,7 @@ export interface QueueOptions extends RuleOptions {
   readonly queue?: number
 }
 
-const algorithm = defineAlgorithm({
+const algorithm = completeAlgorithm({
   name: 'leaky-bucket',
   code: 'L',
   ...freshTime,

@@ -1,4 +1,4 @@
-import { defineAlgorithm } from '../core/algorithm.ts'
+import { completeAlgorithm } from '../core/algorithm.ts'
 import { mulDiv } from '../core/exact.ts'
 import { type Rule, ruleFactory } from '../core/rule.ts'
 import { lua } from './lua/sliding-window-log.ts'
@@ -13,7 +13,7 @@ const HEAD = 3
  * The state is a ring of entries (microsecond, units), oldest first, in an array of its own: all
  * functions are called with `at` 0. Spends of one microsecond share an entry.
  */
-const algorithm = defineAlgorithm({
+const algorithm = completeAlgorithm({
   name: 'sliding-window-log',
   code: 'E',
   mostLimit: 10_000,

@@ -1,4 +1,4 @@
-import { defineAlgorithm } from '../core/algorithm.ts'
+import { completeAlgorithm } from '../core/algorithm.ts'
 import { type RuleOptions, ruleFactory } from '../core/rule.ts'
 import { bucket } from './fresh-time.ts'
 
@@ -13,5 +13,5 @@ export interface BurstOptions extends RuleOptions {
  * `per`, continuously: at most burst + limit · t / per units in any interval t. A key starts full.
  */
 export const tokenBucket = ruleFactory<BurstOptions>(
-  defineAlgorithm({ name: 'token-bucket', code: 'T', ...bucket }),
+  completeAlgorithm({ name: 'token-bucket', code: 'T', ...bucket }),
 )

@@ -1,8 +1,8 @@
-import { defineAlgorithm } from '../core/algorithm.ts'
+import { completeAlgorithm } from '../core/algorithm.ts'
 import { checkOptions } from '../core/options.ts'
 import { checkName, type Rule } from '../core/rule.ts'
 
-const algorithm = defineAlgorithm({
+const algorithm = completeAlgorithm({
   name: 'unlimited',
   cells: () => 0,
   waitUs: () => 0,

@@ -1,6 +1,5 @@
 import { MOST_UNITS } from './cost.ts'
 import { SluiceError, shown } from './errors.ts'
-import { checkOptions } from './options.ts'
 import type { Param, Params } from './params.ts'
 import type { Rule } from './rule.ts'
 
@@ -135,32 +134,9 @@ export interface Windows {
   readonly edges: boolean
 }
 
-type Optional =
-  | 'code'
-  | 'take'
-  | 'params'
-  | 'periods'
-  | 'mostLimit'
-  | 'mostLimitRemedy'
-  | 'capacity'
-  | 'lua'
-  | 'delays'
-  | 'grows'
-  | 'flows'
-  | 'sharedParams'
-  | 'lease'
-  | 'windows'
-  | 'instant'
-  | 'refund'
-  | 'delayUs'
-  | 'carry'
-  | 'begin'
-  | 'lineUs'
-  | 'grow'
-
 /** What an algorithm must bring, and what it may. */
-const required = ['cells', 'waitUs', 'spend', 'remaining', 'freshAtUs', 'merge'] as const
-const optional = [
+export const required = ['cells', 'waitUs', 'spend', 'remaining', 'freshAtUs', 'merge'] as const
+export const optional = [
   'code',
   'params',
   'periods',
@@ -182,43 +158,15 @@ const optional = [
   'begin',
   'lineUs',
   'grow',
-]
+] as const
 
-/**
- * defineAlgorithm completes an algorithm. Left out, it has no parameters and the capacity is the
- * limit, `take` is made of `waitUs` and `spend`, `refund` does nothing, `carry` keeps the cells as
- * they are, the state has a fixed number of cells, nothing is delayed or leased, and of those in line
- * only the wait of the cost itself is known.
- */
-export function defineAlgorithm(
-  given: Omit<Algorithm, Optional> & Partial<Pick<Algorithm, Optional>>,
-): Algorithm {
-  checkOptions('defineAlgorithm', given, ['name', ...required, ...optional])
-  if (typeof given.name !== 'string' || !/^[a-z][a-z0-9-]{0,63}$/.test(given.name)) {
-    throw new SluiceError(
-      'SLUICE_OPTION',
-      `defineAlgorithm: name must be kebab-case, such as 'token-bucket', got ${shown(given.name)}.`,
-    )
-  }
-  for (const name of required) {
-    if (typeof given[name] === 'function') continue
-    throw new SluiceError(
-      'SLUICE_OPTION',
-      `defineAlgorithm: ${given.name} must have the function ${name}, got ${shown(given[name])}.`,
-    )
-  }
-  if (!/^([A-Z0-9]{1,8}|[a-z][a-z0-9-]{0,63})$/.test(given.code ?? given.name)) {
-    throw new SluiceError(
-      'SLUICE_OPTION',
-      `defineAlgorithm: ${given.name}: code must be 1 to 8 capital letters or digits, got ${shown(given.code)}.`,
-    )
-  }
-  if (typeof (given.lua ?? '') !== 'string') {
-    throw new SluiceError(
-      'SLUICE_OPTION',
-      `defineAlgorithm: ${given.name}: lua must be a text, got ${shown(given.lua)}.`,
-    )
-  }
+type Optional = (typeof optional)[number]
+
+/** GivenAlgorithm is what makes an algorithm: what it must bring, and what it brings besides. */
+export type GivenAlgorithm = Omit<Algorithm, Optional> & Partial<Pick<Algorithm, Optional>>
+
+/** completeAlgorithm is `defineAlgorithm` without its checks: ours need none. */
+export function completeAlgorithm(given: GivenAlgorithm): Algorithm {
   // Always all fields, always in this order: one hidden class, so call sites stay monomorphic.
   return Object.freeze({
     name: given.name,

@@ -11,23 +11,15 @@ import { createTimeLimit } from './time-limit.ts'
 /** How many keys are looked at together, to be shown. */
 const LOOKED_AT = 128
 
-/** Question is a decision that a caller wants. */
-export interface Question {
-  readonly set: RuleSet
-  readonly key: string
-  readonly cost: number
-  readonly spend: boolean
-}
-
 /**
  * FailureMode is an async table that always decides, in time, whatever becomes of its store. What
  * changes the store on purpose rejects instead of pretending success.
  */
 export interface FailureMode extends Pick<AsyncTable, 'clear' | 'keys'> {
   decide(set: RuleSet, key: string, cost: number, spend: boolean): Promise<Decision>
-  decideAll(questions: readonly Question[]): Promise<Decision[]>
+  decideAll(all: readonly Wanted[]): Promise<Decision[]>
   /** What the store itself says, to be shown; rejects when it says nothing. */
-  look(questions: readonly Question[]): Promise<Decision[]>
+  look(all: readonly Wanted[]): Promise<Decision[]>
   charge(set: RuleSet, key: string, cost: number): Promise<void>
   refund(set: RuleSet, key: string, cost: number): Promise<void>
   /** Blocks for so many microseconds. */
@@ -94,19 +86,19 @@ export function createFailureMode(
     return ask(deciding, [wanted])[0] as Promise<Decision>
   }
 
-  async function decideAll(questions: readonly Question[]): Promise<Decision[]> {
-    const known = questions.map(({ set, key, cost, spend }) =>
-      table.decideAtOnce?.(set, key, cost, spend),
+  async function decideAll(all: readonly Wanted[]): Promise<Decision[]> {
+    const known = all.map(({ verb, set, key, cost }) =>
+      table.decideAtOnce?.(set, key, cost, verb === 'check'),
     )
-    const rest = questions.filter((_, i) => known[i] === undefined)
-    const answers = (ask(deciding, rest.map(wantedOf)) as Promise<Decision>[]).values()
+    const rest = all.filter((_, i) => known[i] === undefined)
+    const answers = (ask(deciding, rest) as Promise<Decision>[]).values()
     return Promise.all(known.map((decision) => decision ?? answers.next().value!))
   }
 
-  async function look(questions: readonly Question[]): Promise<Decision[]> {
+  async function look(all: readonly Wanted[]): Promise<Decision[]> {
     const decisions: Decision[] = []
-    for (let i = 0; i < questions.length; i += LOOKED_AT) {
-      const page = questions.slice(i, i + LOOKED_AT).map(wantedOf)
+    for (let i = 0; i < all.length; i += LOOKED_AT) {
+      const page = all.slice(i, i + LOOKED_AT)
       decisions.push(...((await Promise.all(ask(insisting, page))) as Decision[]))
     }
     return decisions
@@ -156,10 +148,6 @@ export function createFailureMode(
       await limit.limited(Promise.resolve(table.close?.())).catch(() => {})
     },
   }
-}
-
-function wantedOf({ set, key, cost, spend }: Question): Wanted {
-  return { verb: spend ? 'check' : 'peek', set, key, cost }
 }
 
 function unavailable(error: unknown): SluiceError {

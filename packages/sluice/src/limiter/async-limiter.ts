@@ -3,8 +3,9 @@ import { CENTURY_MS, durationUs } from '../core/duration.ts'
 import { SluiceError } from '../core/errors.ts'
 import { checkKey } from '../core/key.ts'
 import type { Rule } from '../core/rule.ts'
-import { createFailureMode, type Question } from '../failure/failure-mode.ts'
+import { createFailureMode } from '../failure/failure-mode.ts'
 import { checkFailure } from '../failure/failure-options.ts'
+import type { Wanted } from '../failure/pending.ts'
 import { createAsyncLine } from './async-line.ts'
 import { checkedCapacity, createGate } from './gate.ts'
 import { clockOfStore } from './limiter-options.ts'
@@ -67,10 +68,10 @@ export function createAsyncLimiter(
     }
   }
 
-  function listed(key: string): Question {
+  function listed(key: string): Wanted {
     const tier = policy && !policy.knows(key) ? policy.shownTier : undefined
     const set = setOf(key, tier === undefined ? undefined : { tier })
-    return { set, key, cost: 1, spend: false }
+    return { verb: 'peek', set, key, cost: 1 }
   }
 
   const limiter: AsyncLimiter = {
@@ -87,7 +88,7 @@ export function createAsyncLimiter(
       checkOpen()
       const checked = checkRequests(requests, beginDecision)
       const decisions = await table.decideAll(
-        checked.map((request) => ({ ...request, spend: true })),
+        checked.map((request) => ({ ...request, verb: 'check' as const })),
       )
       decisions.forEach((decision, i) => void report(decision, checked[i].key, checked[i].cost))
       return decisions

@@ -146,7 +146,7 @@ export function createLayout(
     const written = [...rules]
       .map(([column, rule]) => ({ column, rule }))
       .sort((a, b) => a.column - b.column)
-    return book.tagOf(written, textOf(written))
+    return book.tagOf(written, writtenText(written))
   }
 
   // Plain fields only: an accessor would turn the object into a slow one.
@@ -217,8 +217,8 @@ function onlyOf([rule, ...others]: readonly Rule[]): Rule | undefined {
   return rule.algorithm.grows || rule.algorithm.delays ? undefined : rule
 }
 
-/** textOf is the same for the same written columns. */
-export function textOf(written: readonly Written[]): string {
+/** writtenText is the same for the same written columns. */
+export function writtenText(written: readonly Written[]): string {
   return written.map(({ column, rule }) => `${column}: ${rule.text}`).join(', ')
 }
 

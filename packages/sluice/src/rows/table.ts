@@ -2,12 +2,12 @@ import type { Rule } from '../core/rule.ts'
 import type { Table } from '../stores/store.ts'
 import { type Blocks, createBlocks } from './blocks.ts'
 import { decisionOf } from './decision-of.ts'
-import { createEntry } from './entry.ts'
 import { createFloors, type Floors } from './floors.ts'
 import { type Column, createLayout, type LaidRules, type Layout } from './layout.ts'
 import { createLists } from './lists.ts'
 import { decideRow, refundRow, spendRow } from './row.ts'
 import type { RowCare, Rows } from './rows.ts'
+import { createSlowPath } from './slow-path.ts'
 import { createStart, dropLists } from './start.ts'
 import { unlistable, unsupported } from './store-errors.ts'
 import { blockedOnly, createUpkeep, eachInUse } from './upkeep.ts'
@@ -34,8 +34,8 @@ export function createTable(
   const rows = makeRows(upkeep)
   const floors = parts.floors ?? createFloors(rows.shards, layout, lists)
   const start = createStart(layout, lists, floors, rows)
-  const entry = createEntry(rows, start, blocks)
-  const { find, seek } = entry
+  const slowPath = createSlowPath(rows, start, blocks)
+  const { find, seek } = slowPath
 
   function use(rules: readonly Rule[]): LaidRules {
     const list = rows.holdsLists ? undefined : rules.find((rule) => rule.algorithm.grows)
@@ -62,7 +62,7 @@ export function createTable(
       if (isKnown && rows.tag === set.tag && blocks.size === 0) {
         return decideRow(set, rows, cost, true, nowUs) <= 0
       }
-      return entry.decide(set, key, cost, true, isKnown, nowUs) <= 0
+      return slowPath.decide(set, key, cost, true, isKnown, nowUs) <= 0
     },
 
     decide(set, key, cost, spend, atUs) {
@@ -70,7 +70,7 @@ export function createTable(
       const nowUs = atUs === undefined ? readUs() : +atUs
       const isKnown = isThere || rows.find(key)
       if (!isKnown || rows.tag !== set.tag || blocks.size > 0) {
-        return entry.decision(set, key, cost, spend, isKnown, nowUs)
+        return slowPath.decision(set, key, cost, spend, isKnown, nowUs)
       }
       decideRow(set, rows, cost, spend, nowUs)
       return decisionOf(set, rows, cost, 0, nowUs)
@@ -85,7 +85,7 @@ export function createTable(
       start.prepare(set, nowUs)
       if (start.onFloor) start.begin(set, nowUs)
       spendRow(set, start, cost, nowUs)
-      entry.insert(key, set.tag, nowUs)
+      slowPath.insert(key, set.tag, nowUs)
     },
 
     refund(set, key, cost, nowUs) {
@@ -102,7 +102,7 @@ export function createTable(
       // Unknown, it would start from the floor: give it a row that is known to be fresh.
       if (seek(key) || !floors.of(rows.shard)?.raised(nowUs)) return
       start.empty()
-      entry.insert(key, layout.fullTag(), nowUs)
+      slowPath.insert(key, layout.fullTag(), nowUs)
     },
 
     rulesOf(key) {
@@ -135,7 +135,7 @@ export function createTable(
       maxKeys: rows.maxRows,
       blocked: blocks.size,
       evictions: upkeep.evictions,
-      floored: entry.floored,
+      floored: slowPath.floored,
     }),
   }
 }

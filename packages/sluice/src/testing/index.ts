@@ -10,6 +10,6 @@ export {
   type SuiteOptions,
   storeSuite,
 } from './store-suite.ts'
-export { playStream, randomSteps, ruleMakers, type Step, type Tally } from './streams.ts'
+export { type Exercised, playStream, randomSteps, ruleMakers, type Step } from './streams.ts'
 export type { Trace, TraceLine } from './trace.ts'
 export { traces } from './traces.ts'

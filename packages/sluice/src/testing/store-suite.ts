@@ -6,7 +6,7 @@ import type { ManualClock } from './manual-clock.ts'
 import { nextCases } from './next-cases.ts'
 import { playTrace } from './play.ts'
 import { seededRandom } from './random.ts'
-import { playStream, randomSteps, ruleMakers, type Tally } from './streams.ts'
+import { type Exercised, playStream, randomSteps, ruleMakers } from './streams.ts'
 import { tableCases } from './table-cases.ts'
 import { traces } from './traces.ts'
 import { verbCases } from './verb-cases.ts'
@@ -85,13 +85,13 @@ async function streamCase(
   algorithms: readonly string[],
 ): Promise<void> {
   const random = seededRandom(seed)
-  const sum: Tally = { steps: 0, admitted: 0, refused: 0, boundary: 0 }
+  const sum: Exercised = { steps: 0, admitted: 0, refused: 0, boundary: 0 }
   while (sum.steps < steps) {
     const names = algorithms.length === 1 ? [algorithms[0]] : pickSome(random.below, algorithms)
     const rules = () => names.map((name) => ruleMakers[name](random, name))
     const stream = randomSteps(random, STREAM_STEPS)
     const tally = await playStream(await make(), [rules(), rules()], stream)
-    for (const count of Object.keys(sum) as (keyof Tally)[]) sum[count] += tally[count]
+    for (const count of Object.keys(sum) as (keyof Exercised)[]) sum[count] += tally[count]
   }
   // Short streams say little about the share of refusals.
   if (steps >= 5_000) checkTally(sum)
@@ -103,7 +103,7 @@ function pickSome(below: (n: number) => number, from: readonly string[]): string
 }
 
 /** A stream that never comes near a limit would prove nothing. */
-function checkTally({ steps, admitted, refused, boundary }: Tally): void {
+function checkTally({ steps, admitted, refused, boundary }: Exercised): void {
   const enough = admitted >= steps * 0.2 && refused >= steps * 0.2 && boundary >= steps * 0.1
   equal(
     enough,

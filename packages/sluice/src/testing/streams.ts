@@ -34,8 +34,8 @@ export interface Step {
   readonly tier: number
 }
 
-/** Tally counts what a stream exercised. */
-export interface Tally {
+/** Exercised is what a stream exercised. */
+export interface Exercised {
   steps: number
   admitted: number
   refused: number
@@ -109,14 +109,14 @@ export async function playStream(
   { store, clock }: MadeStore,
   tiers: readonly (readonly Rule[])[],
   steps: readonly Step[],
-): Promise<Tally> {
+): Promise<Exercised> {
   const policy = createPolicy({
     tiers: Object.fromEntries(tiers.entries()),
     defaultTier: '0',
   })
   const limiter = limiterOn(policy, { store, name: 'stream' })
   const model = createModel()
-  const tally: Tally = { steps: 0, admitted: 0, refused: 0, boundary: 0 }
+  const tally: Exercised = { steps: 0, admitted: 0, refused: 0, boundary: 0 }
   for (const step of steps) {
     const key = keys[step.key % keys.length]
     // Mostly the first tier, so that states build up between changes.

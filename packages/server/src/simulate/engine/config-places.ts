@@ -5,7 +5,7 @@ import { routeKey } from '../../gateway/route-key.ts'
 import { type Asked, createRouter } from '../../gateway/router.ts'
 import type { RouteSettings, Settings } from '../../settings.ts'
 import type { PathNeed } from '../log/http-request.ts'
-import type { Request } from '../log/request.ts'
+import type { LogRequest } from '../log/request.ts'
 
 /** Spot is where the gateway would take a request, and who would be asking there. */
 export interface Spot {
@@ -29,13 +29,13 @@ export function pathNeed({ routes }: Settings): PathNeed {
  * createPlaces finds the route of a request, with the router of the gateway: by the name that the
  * log gives, or else by path, method and host. What cannot be found out throws `SLUICE_OPTION`.
  */
-export function createPlaces(file: string, { routes }: Settings): (request: Request) => Spot {
+export function createPlaces(file: string, { routes }: Settings): (request: LogRequest) => Spot {
   const byName = new Map(routes.map((route) => [route.name, route]))
   const find = createRouter(routes.map((settings) => ({ settings })))
   const fallback = fallbackOf(routes)
   const isOne = isCatchAll(routes[0])
   const readers = new Map(routes.map((route) => [route, keyReader(file, route)]))
-  let current: Request
+  let current: LogRequest
   let path = ''
 
   const fail = (what: string, remedy: string): never => {
@@ -68,13 +68,13 @@ export function createPlaces(file: string, { routes }: Settings): (request: Requ
       ),
   }
 
-  function routed(request: Request): RouteSettings | undefined {
+  function routed(request: LogRequest): RouteSettings | undefined {
     current = request
     path = plainPath(request.http!.target) ?? ''
     return path === '' ? undefined : find(asked)?.settings
   }
 
-  function unknown({ route }: Request): never {
+  function unknown({ route }: LogRequest): never {
     const known = routes.map((each) => JSON.stringify(each.name)).join(', ')
     if (route === undefined) {
       return fail(
@@ -88,7 +88,7 @@ export function createPlaces(file: string, { routes }: Settings): (request: Requ
     )
   }
 
-  const at = (request: Request, route: RouteSettings, isTold: boolean): Spot => {
+  const at = (request: LogRequest, route: RouteSettings, isTold: boolean): Spot => {
     // Nothing is counted on an open route, whoever comes.
     const isKey = request.isKey || route.isOpen
     const key = isKey ? request.key : readers.get(route)!(request.key)

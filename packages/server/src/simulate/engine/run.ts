@@ -7,14 +7,14 @@ import type { Report } from '../report/report.ts'
 import { count } from '../report/shown.ts'
 import { createScenario, type ScenarioOptions } from '../scenario/scenario.ts'
 import { createProgress } from './progress.ts'
-import type { RuleSet } from './rule-set.ts'
+import type { Proposal } from './proposal.ts'
 import { createSimulation } from './simulation.ts'
 import { createVirtualClock, type VirtualClock } from './virtual-clock.ts'
 
 /** RunOptions are what every run needs. */
 export interface RunOptions {
-  /** Makes the rule sets on the clock of the run. */
-  readonly ruleSets: (clock: VirtualClock, maxKeys: number) => readonly RuleSet[]
+  /** Makes the proposals on the clock of the run. */
+  readonly proposals: (clock: VirtualClock, maxKeys: number) => readonly Proposal[]
   readonly maxClients: number
   readonly top: number
   /** Shows how far it has come. */
@@ -32,12 +32,12 @@ export interface LogRunOptions extends RunOptions {
 /** Requests of a scenario between two looks at the time. */
 const TOLD_EVERY = 1_000
 
-/** simulateLog plays logs to rule sets. It throws `SLUICE_OPTION` when no line can be read. */
+/** simulateLog plays logs to proposals. It throws `SLUICE_OPTION` when no line can be read. */
 export async function simulateLog(options: LogRunOptions): Promise<Report> {
   const { files, input, log, maxClients, top } = options
   const clock = createVirtualClock()
-  const ruleSets = options.ruleSets(clock, maxClients)
-  const simulation = createSimulation({ clock, ruleSets, maxClients, top })
+  const proposals = options.proposals(clock, maxClients)
+  const simulation = createSimulation({ clock, proposals, maxClients, top })
   const order = createInOrder(simulation.take)
   const counts = newLogCounts()
   const progress = createProgress(await sizesOf(files), options.status)
@@ -72,14 +72,14 @@ export interface ScenarioRunOptions extends RunOptions {
   readonly scenario: ScenarioOptions
 }
 
-/** simulateScenario plays a made-up scenario to rule sets. */
+/** simulateScenario plays a made-up scenario to proposals. */
 export function simulateScenario(options: ScenarioRunOptions): Report {
   const { scenario, maxClients, top } = options
   const clock = createVirtualClock()
-  const ruleSets = options.ruleSets(clock, maxClients)
+  const proposals = options.proposals(clock, maxClients)
   const traffic = createScenario(scenario)
   const onRefused = traffic.refused
-  const simulation = createSimulation({ clock, ruleSets, maxClients, top, onRefused })
+  const simulation = createSimulation({ clock, proposals, maxClients, top, onRefused })
   const inAll = (scenario.ratePerSecond * scenario.forMs) / 1_000
   const progress = createProgress(
     inAll,

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { createLimiter, memoryStore, type SluiceError } from 'sluice'
 import { manualClock } from 'sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { type Request, requestOf } from '../log/request.ts'
-import { createRuleSet, NEVER, parseRuleSet, type RuleSet } from './rule-set.ts'
+import { type LogRequest, requestOf } from '../log/request.ts'
+import { createProposal, NEVER, type Proposal, parseProposal } from './proposal.ts'
 import { createSimulation } from './simulation.ts'
 import { createVirtualClock } from './virtual-clock.ts'
 
@@ -34,20 +34,20 @@ const stream = fc.array(step, { minLength: 1, maxLength: 80, size: 'max' })
 
 type Step = { key: string; cost: number; afterUs: number }
 
-function requestsOf(steps: readonly Step[]): Request[] {
+function requestsOf(steps: readonly Step[]): LogRequest[] {
   let timeUs = START_US
   return steps.map(({ key, cost, afterUs }) => {
     timeUs += afterUs
-    return requestOf(timeUs, key, cost) as Request
+    return requestOf(timeUs, key, cost) as LogRequest
   })
 }
 
 /** Plays requests to the simulator, with the clock bent by `bend`, and notes every answer. */
-function simulated(text: string, requests: readonly Request[], bend = (us: number) => us) {
+function simulated(text: string, requests: readonly LogRequest[], bend = (us: number) => us) {
   const clock = createVirtualClock()
-  const inner = createRuleSet(text, parseRuleSet(text), { clock, maxKeys: 1_000 })
+  const inner = createProposal(text, parseProposal(text), { clock, maxKeys: 1_000 })
   const answers: unknown[] = []
-  const set: RuleSet = {
+  const set: Proposal = {
     ...inner,
     decide(request) {
       const { allowed, retryAfterMs, delayMs, rule } = inner.decide(request)
@@ -55,7 +55,7 @@ function simulated(text: string, requests: readonly Request[], bend = (us: numbe
       return { allowed, retryAfterMs, delayMs, rule }
     },
   }
-  const simulation = createSimulation({ clock, ruleSets: [set], maxClients: 1_000, top: 10 })
+  const simulation = createSimulation({ clock, proposals: [set], maxClients: 1_000, top: 10 })
   for (const request of requests) {
     simulation.take({ ...request, timeUs: bend(request.timeUs) })
   }
@@ -63,9 +63,9 @@ function simulated(text: string, requests: readonly Request[], bend = (us: numbe
 }
 
 /** The production limiter, asked request by request, on the clock of the tests. */
-function direct(text: string, requests: readonly Request[]): unknown[] {
+function direct(text: string, requests: readonly LogRequest[]): unknown[] {
   const clock = manualClock(requests[0].timeUs)
-  const limiter = createLimiter(parseRuleSet(text), { store: memoryStore({ clock }) })
+  const limiter = createLimiter(parseProposal(text), { store: memoryStore({ clock }) })
   return requests.map(({ key, cost, timeUs }) => {
     if (timeUs > clock.nowUs()) clock.advance((timeUs - clock.nowUs()) / 1_000)
     try {
@@ -113,10 +113,10 @@ describe('a simulation', () => {
     fc.assert(
       fc.property(stream, (steps) => {
         const clock = createVirtualClock()
-        const ruleSets = RULES.slice(0, 3).map((text) =>
-          createRuleSet(text, parseRuleSet(text), { clock, maxKeys: 1_000 }),
+        const proposals = RULES.slice(0, 3).map((text) =>
+          createProposal(text, parseProposal(text), { clock, maxKeys: 1_000 }),
         )
-        const simulation = createSimulation({ clock, ruleSets, maxClients: 2, top: 10 })
+        const simulation = createSimulation({ clock, proposals, maxClients: 2, top: 10 })
         const requests = requestsOf(steps).map((request) => ({ ...request, tier: request.key }))
         for (const request of requests) simulation.take(request)
         const { traffic, ruleSets: sets } = simulation.report()
@@ -146,8 +146,8 @@ describe('a simulation', () => {
   it('decides for clients beyond the most it follows, and counts them apart', () => {
     const steps = ['a', 'b', 'c', 'c'].map((key) => ({ key, cost: 1, afterUs: 0 }))
     const clock = createVirtualClock()
-    const ruleSets = [createRuleSet('x', parseRuleSet('1/1s'), { clock, maxKeys: 10 })]
-    const simulation = createSimulation({ clock, ruleSets, maxClients: 2, top: 10 })
+    const proposals = [createProposal('x', parseProposal('1/1s'), { clock, maxKeys: 10 })]
+    const simulation = createSimulation({ clock, proposals, maxClients: 2, top: 10 })
     requestsOf(steps).forEach(simulation.take)
     const { traffic, ruleSets: sets } = simulation.report()
     expect(traffic).toMatchObject({ requests: 4, clients: 2, untracked: 2 })
@@ -157,8 +157,8 @@ describe('a simulation', () => {
   it('compares with what happened', () => {
     const outcomes = ['allowed', 'shadowed', 'refused', 'refused', undefined] as const
     const clock = createVirtualClock()
-    const ruleSets = [createRuleSet('x', parseRuleSet('1/1s'), { clock, maxKeys: 10 })]
-    const simulation = createSimulation({ clock, ruleSets, maxClients: 10, top: 10 })
+    const proposals = [createProposal('x', parseProposal('1/1s'), { clock, maxKeys: 10 })]
+    const simulation = createSimulation({ clock, proposals, maxClients: 10, top: 10 })
     const keys = ['a', 'a', 'a', 'b', 'b']
     requestsOf(keys.map((key) => ({ key, cost: 1, afterUs: 0 }))).forEach((request, i) => {
       simulation.take({ ...request, outcome: outcomes[i] })
@@ -175,16 +175,16 @@ describe('a simulation', () => {
 
 describe('a rule set', () => {
   it('numbers rules that would have the same name', () =>
-    expect(parseRuleSet('5/1s, 100/1m,1000/1h gcra').map(({ name }) => name)).toEqual([
+    expect(parseProposal('5/1s, 100/1m,1000/1h gcra').map(({ name }) => name)).toEqual([
       'token-bucket',
       'token-bucket-2',
       'gcra',
     ]))
 
   it('is refused when the user gave one name twice', () => {
-    const rules = parseRuleSet('5/1s name a, 100/1m name a')
+    const rules = parseProposal('5/1s name a, 100/1m name a')
     const options = { clock: createVirtualClock(), maxKeys: 10 }
-    expect(() => createRuleSet('x', rules, options)).toThrow(
+    expect(() => createProposal('x', rules, options)).toThrow(
       expect.objectContaining({ code: 'SLUICE_RULE_DUPLICATE' }),
     )
   })

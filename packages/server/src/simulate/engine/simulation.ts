@@ -1,7 +1,7 @@
-import type { Request } from '../log/request.ts'
+import type { LogRequest } from '../log/request.ts'
 import type { Report, Traffic } from '../report/report.ts'
 import { createClients } from './clients.ts'
-import type { RuleSet } from './rule-set.ts'
+import type { Proposal } from './proposal.ts'
 import { sharesOf, suggest } from './suggest.ts'
 import { createTally } from './tally.ts'
 import { createTimeline } from './timeline.ts'
@@ -10,32 +10,32 @@ import type { VirtualClock } from './virtual-clock.ts'
 
 /** SimulationOptions are what requests are played to. */
 export interface SimulationOptions {
-  /** The clock of the rule sets. */
+  /** The clock of the proposals. */
   readonly clock: VirtualClock
-  readonly ruleSets: readonly RuleSet[]
+  readonly proposals: readonly Proposal[]
   /** Clients followed one by one at most. */
   readonly maxClients: number
   /** How many of the clients refused most are told. */
   readonly top: number
-  /** Told of every refusal by a rule set. */
-  readonly onRefused?: (request: Request, ruleSet: number, retryAfterMs: number) => void
+  /** Told of every refusal by a proposal. */
+  readonly onRefused?: (request: LogRequest, proposal: number, retryAfterMs: number) => void
 }
 
-/** Simulation plays requests to rule sets on a virtual clock. */
+/** Simulation plays requests to proposals on a virtual clock. */
 export interface Simulation {
   /** The clock moves on to the request's time; it never goes back. */
-  take(request: Request): void
+  take(request: LogRequest): void
   report(): Omit<Report, 'version' | 'source'>
 }
 
-/** createSimulation plays each request to all rule sets at once, so that one pass compares them. */
+/** createSimulation plays each request to all proposals at once, so that one pass compares them. */
 export function createSimulation(options: SimulationOptions): Simulation {
-  const { clock, ruleSets, onRefused } = options
+  const { clock, proposals, onRefused } = options
   const clients = createClients(options.maxClients)
-  const tallies = ruleSets.map(createTally)
+  const tallies = proposals.map(createTally)
   const usage = createUsage()
-  /** A row of all that came, then one of refusals for each rule set. */
-  const timeline = createTimeline(1 + ruleSets.length)
+  /** A row of all that came, then one of refusals for each proposal. */
+  const timeline = createTimeline(1 + proposals.length)
   let requests = 0
   let units = 0
   let untracked = 0
@@ -64,7 +64,7 @@ export function createSimulation(options: SimulationOptions): Simulation {
       clock.set(request.timeUs)
       const nowUs = clock.nowUs()
       const client = clients.numberOf(request.key)
-      // Retries are a consequence of a rule set, not what came.
+      // Retries are a consequence of a proposal, not what came.
       if (request.only < 0) {
         if (requests === 0) startUs = nowUs
         endUs = nowUs
@@ -74,14 +74,14 @@ export function createSimulation(options: SimulationOptions): Simulation {
         if (client >= 0) usage.count(client, request.cost, nowUs)
         else untracked += 1
       }
-      for (let i = 0; i < ruleSets.length; i += 1) {
+      for (let i = 0; i < proposals.length; i += 1) {
         if (request.only >= 0 && request.only !== i) continue
-        const verdict = ruleSets[i].decide(request)
+        const verdict = proposals[i].decide(request)
         tallies[i].count(request, client, verdict)
         if (verdict.allowed) continue
         timeline.count(1 + i, nowUs)
         // Who is let through does not come again.
-        if (ruleSets[i].placeOf(request).mode === 'shadow') continue
+        if (proposals[i].placeOf(request).mode === 'shadow') continue
         onRefused?.(request, i, verdict.retryAfterMs)
       }
     },

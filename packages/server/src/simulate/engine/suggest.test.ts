@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type Request, requestOf } from '../log/request.ts'
+import { type LogRequest, requestOf } from '../log/request.ts'
 import { createClients } from './clients.ts'
-import { createRuleSet, parseRuleSet } from './rule-set.ts'
+import { createProposal, parseProposal } from './proposal.ts'
 import { createSimulation } from './simulation.ts'
 import { sharesOf } from './suggest.ts'
 import { clientsOver, createUsage, percentile, unitsOver } from './usage.ts'
@@ -17,20 +17,20 @@ const stream = fc.array(
 
 type Step = { key: string; afterUs: number }
 
-function requestsOf(steps: readonly Step[]): Request[] {
+function requestsOf(steps: readonly Step[]): LogRequest[] {
   let timeUs = START_US
   return steps.map(({ key, afterUs }) => {
     timeUs += afterUs
-    return requestOf(timeUs, key) as Request
+    return requestOf(timeUs, key) as LogRequest
   })
 }
 
 function played(steps: readonly Step[], rules: readonly string[]) {
   const clock = createVirtualClock()
-  const ruleSets = rules.map((text) =>
-    createRuleSet(text, parseRuleSet(text), { clock, maxKeys: 100 }),
+  const proposals = rules.map((text) =>
+    createProposal(text, parseProposal(text), { clock, maxKeys: 100 }),
   )
-  const simulation = createSimulation({ clock, ruleSets, maxClients: 100, top: 10 })
+  const simulation = createSimulation({ clock, proposals, maxClients: 100, top: 10 })
   requestsOf(steps).forEach(simulation.take)
   return simulation.report()
 }
@@ -114,8 +114,8 @@ it('is none for a second by a log of half a second', () => {
 
 it('is none where nothing was used', () => {
   const clock = createVirtualClock()
-  const simulation = createSimulation({ clock, ruleSets: [], maxClients: 9, top: 9 })
-  simulation.take(requestOf(START_US, 'a', 0) as Request)
+  const simulation = createSimulation({ clock, proposals: [], maxClients: 9, top: 9 })
+  simulation.take(requestOf(START_US, 'a', 0) as LogRequest)
   expect(simulation.report().suggestions).toEqual([])
 })
 

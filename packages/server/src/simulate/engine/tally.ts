@@ -1,13 +1,13 @@
-import type { Request } from '../log/request.ts'
+import type { LogRequest } from '../log/request.ts'
 import type { Change, RouteReport, RuleSetReport, TierReport, TopClient } from '../report/report.ts'
 import type { Clients } from './clients.ts'
-import { createColumn } from './column.ts'
-import type { Place, RuleSet, Verdict } from './rule-set.ts'
+import { createNumbers } from './numbers.ts'
+import type { Place, Proposal, Verdict } from './proposal.ts'
 
 /** Tally counts what one rule set answers. */
 export interface Tally {
   /** `client` is its number, or -1. */
-  count(request: Request, client: number, verdict: Verdict): void
+  count(request: LogRequest, client: number, verdict: Verdict): void
   report(clients: Clients, top: number, timeline: readonly number[]): RuleSetReport
 }
 
@@ -19,15 +19,15 @@ const NO_TIER = 'no tier'
 type Writable<T> = { -readonly [name in keyof T]: T[name] }
 
 /** createTally takes 8 bytes a client, and 4 where there are tiers, besides what the rule set itself keeps. */
-export function createTally(set: RuleSet): Tally {
+export function createTally(set: Proposal): Tally {
   const byRule = new Map<string, number>()
   const byRoute = new Map<string, Writable<RouteReport>>()
   const tiers = new Map<string, number>()
   const tierCounts: { requests: number; refused: number }[] = []
-  const requestsOf = createColumn()
-  const refusedOf = createColumn()
+  const requestsOf = createNumbers()
+  const refusedOf = createNumbers()
   /** The number of the tier of a client's first request. */
-  const tierOf = createColumn()
+  const tierOf = createNumbers()
   const change = { newlyRefused: 0, newlyAllowed: 0, stillRefused: 0, stillAllowed: 0, unknown: 0 }
   let requests = 0
   let refused = 0
@@ -62,7 +62,7 @@ export function createTally(set: RuleSet): Tally {
   }
 
   /** What comes through, on routes in shadow too, which refuse no request. */
-  function countChange({ outcome }: Request, allowed: boolean): void {
+  function countChange({ outcome }: LogRequest, allowed: boolean): void {
     if (outcome === undefined) change.unknown += 1
     else if (outcome === 'refused') change[allowed ? 'newlyAllowed' : 'stillRefused'] += 1
     else change[allowed ? 'stillAllowed' : 'newlyRefused'] += 1

@@ -1,4 +1,4 @@
-import { createColumn } from './column.ts'
+import { createNumbers } from './numbers.ts'
 
 /** The windows in which use is counted. */
 const WINDOWS = [
@@ -30,9 +30,9 @@ export function createUsage(): Usage {
   const tables = WINDOWS.map((window) => ({
     ...window,
     /** The window a client was last seen in, from 1 on; 0 for none. */
-    seen: createColumn(),
-    used: createColumn(Float64Array),
-    largest: createColumn(Float64Array),
+    seen: createNumbers(),
+    used: createNumbers(Float64Array),
+    largest: createNumbers(Float64Array),
     uses: new Map<number, number>(),
   }))
   /** The time of the first request, so that numbers of windows are small. */

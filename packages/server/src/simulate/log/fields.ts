@@ -2,7 +2,7 @@ import { SluiceError } from 'sluice'
 import type { Outcome } from '../../decided.ts'
 import { httpOf, type PathNeed } from './http-request.ts'
 import { createTimeReader } from './read-time.ts'
-import { type HttpRequest, type Request, requestOf } from './request.ts'
+import { type HttpRequest, type LogRequest, requestOf } from './request.ts'
 
 /** FieldNames are the fields that the user named; what is missing is looked for. */
 export interface FieldNames {
@@ -39,7 +39,7 @@ export type Look = (name: string) => unknown
 
 /** FieldReader turns the fields of a line into a request. */
 export interface FieldReader {
-  read(look: Look): Request | string
+  read(look: Look): LogRequest | string
   /** The names in use, for the report; undefined before the first line that has them. */
   names(): FieldNames
 }

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { createInOrder } from './in-order.ts'
-import { type Request, requestOf } from './request.ts'
+import { type LogRequest, requestOf } from './request.ts'
 
 function play(times: readonly number[], size: number) {
-  const given: Request[] = []
+  const given: LogRequest[] = []
   const order = createInOrder((request) => void given.push(request), size)
-  times.forEach((timeUs, i) => void order.push(requestOf(timeUs, `k${i}`) as Request))
+  times.forEach((timeUs, i) => void order.push(requestOf(timeUs, `k${i}`) as LogRequest))
   order.flush()
   return {
     times: given.map(({ timeUs }) => timeUs),

@@ -1,8 +1,8 @@
-import type { Request } from './request.ts'
+import type { LogRequest } from './request.ts'
 
 /** InOrder gives requests on in the order of their times, as far as it can. */
 export interface InOrder {
-  push(request: Request): void
+  push(request: LogRequest): void
   /** Gives on what is still held. */
   flush(): void
   /** Requests that were put in order. */
@@ -16,8 +16,8 @@ export interface InOrder {
  * written when requests end, not when they begin. Equal times keep their order. `size` is a power
  * of two.
  */
-export function createInOrder(take: (request: Request) => void, size = 4_096): InOrder {
-  const held: Request[] = new Array(size)
+export function createInOrder(take: (request: LogRequest) => void, size = 4_096): InOrder {
+  const held: LogRequest[] = new Array(size)
   const mask = size - 1
   let first = 0
   let count = 0

@@ -1,5 +1,5 @@
 import { type LogOptions, type OpenFormat, openFormat } from './log-format.ts'
-import type { Request } from './request.ts'
+import type { LogRequest } from './request.ts'
 import { createLineSplitter } from './split-lines.ts'
 
 /** LineProblem is a line that could not be read. */
@@ -39,7 +39,7 @@ export async function readLog(
   chunks: AsyncIterable<Buffer>,
   options: LogOptions,
   counts: LogCounts,
-  take: (request: Request) => void,
+  take: (request: LogRequest) => void,
 ): Promise<void> {
   /** The lines before the format is known; those that are no text have a reason. */
   let first: { number: number; text: string; reason?: string }[] = []

@@ -1,8 +1,8 @@
 import { addressKey } from 'sluice'
 import type { Outcome } from '../../decided.ts'
 
-/** Request is one line of a log, or one of a scenario: who came when, for what, and how much. */
-export interface Request extends Told {
+/** LogRequest is one line of a log, or one of a scenario: who came when, for what, and how much. */
+export interface LogRequest extends Told {
   /** Whole microseconds since 1970. */
   readonly timeUs: number
   readonly key: string
@@ -34,7 +34,7 @@ export interface HttpRequest {
 }
 
 /** LineReader reads a line that is not empty. A text is the reason why it cannot be read. */
-export type LineReader = (line: string) => Request | string
+export type LineReader = (line: string) => LogRequest | string
 
 /** NOTHING_TOLD is what a line of an address and a time says. */
 export const NOTHING_TOLD: Told = {
@@ -59,7 +59,7 @@ export function requestOf(
   key: string,
   cost = 1,
   told = NOTHING_TOLD,
-): Request | string {
+): LogRequest | string {
   if (timeUs === undefined) return 'the time cannot be read'
   if (timeUs > LATEST_US) return 'the time is after the year 2150'
   if (key === '') return 'the key is empty'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createRuleSet, parseRuleSet } from '../engine/rule-set.ts'
+import { createProposal, parseProposal } from '../engine/proposal.ts'
 import { simulateScenario } from '../engine/run.ts'
 import { createScenario, SCENARIOS, type ScenarioName } from './scenario.ts'
 
@@ -16,8 +16,8 @@ function all(scenario: ScenarioName, more = {}) {
 function report(scenario: ScenarioName, rules: readonly string[]) {
   return simulateScenario({
     scenario: { ...options, scenario },
-    ruleSets: (clock, maxKeys) =>
-      rules.map((text) => createRuleSet(text, parseRuleSet(text), { clock, maxKeys })),
+    proposals: (clock, maxKeys) =>
+      rules.map((text) => createProposal(text, parseProposal(text), { clock, maxKeys })),
     maxClients: 10_000,
     top: 10,
   })

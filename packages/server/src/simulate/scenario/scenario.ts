@@ -1,4 +1,4 @@
-import { NOTHING_TOLD, type Request } from '../log/request.ts'
+import { type LogRequest, NOTHING_TOLD } from '../log/request.ts'
 import { createEventQueue } from './event-queue.ts'
 import { createRandom } from './random.ts'
 
@@ -27,9 +27,9 @@ export interface ScenarioOptions {
 /** Scenario is traffic that is made up. */
 export interface Scenario {
   /** The next request, in the order of time; undefined at the end. */
-  next(): Request | undefined
+  next(): LogRequest | undefined
   /** Tells of a refusal, so that the client may come again. */
-  refused(request: Request, ruleSet: number, retryAfterMs: number): void
+  refused(request: LogRequest, ruleSet: number, retryAfterMs: number): void
 }
 
 /** Scenarios begin on the first of January 2026. */
@@ -58,7 +58,7 @@ export function createScenario(options: ScenarioOptions): Scenario {
   const endUs = START_US + forMs * 1_000
   const gapUs = 1e6 / ratePerSecond
   const queue = createEventQueue<Arrival>()
-  const tries = new WeakMap<Request, number>()
+  const tries = new WeakMap<LogRequest, number>()
   const zipf = scenario === 'zipf' ? zipfShares(clients) : []
   let arrivalUs = START_US
   let arrivals = 0

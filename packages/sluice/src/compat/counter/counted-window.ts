@@ -1,4 +1,4 @@
-import { type Algorithm, defineAlgorithm } from '../../core/algorithm.ts'
+import { type Algorithm, completeAlgorithm } from '../../core/algorithm.ts'
 import { MOST_UNITS } from '../../core/cost.ts'
 import { defineRule, type Rule } from '../../core/rule.ts'
 
@@ -43,7 +43,7 @@ export function countingAlgorithm(beyond: Beyond): Algorithm {
     return extra === 1 ? blockUs : 0
   }
 
-  return defineAlgorithm({
+  return completeAlgorithm({
     name: beyond === 'nothing' ? 'counted-window' : `counted-window-${suffix}`,
     capacity: () => MOST_UNITS,
     lua: lua(beyond, blockUs),

@@ -1,7 +1,7 @@
 import type { TimeLimit } from '../../failure/time-limit.ts'
 import type { RowNames } from '../remote/names.ts'
 import type { Connection } from './client.ts'
-import { slotOf } from './slots.ts'
+import { slotOfName } from './slots.ts'
 
 /** listKeys gives the key of every row, once, page by page. */
 export async function* listKeys(
@@ -25,7 +25,7 @@ export async function removeRows(
   for await (const found of scan(connection, names, limited)) {
     const slots = new Map<number, string[]>()
     for (const name of found) {
-      const slot = connection.hasSlots ? slotOf(name) : 0
+      const slot = connection.hasSlots ? slotOfName(name) : 0
       const together = slots.get(slot)
       if (together) together.push(name)
       else slots.set(slot, [name])

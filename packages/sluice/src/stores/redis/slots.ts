@@ -10,8 +10,8 @@ const table = Uint16Array.from({ length: 256 }, (_, byte) => {
 
 const encoder = new TextEncoder()
 
-/** slotOf is the slot of a name without braces in a Redis Cluster. */
-export function slotOf(name: string): number {
+/** slotOfName is the slot of a name without braces in a Redis Cluster. */
+export function slotOfName(name: string): number {
   let crc = 0
   for (const byte of encoder.encode(name)) {
     crc = ((crc << 8) ^ table[(crc >> 8) ^ byte]) & 0xffff

@@ -137,7 +137,10 @@ export function createLane(engine: Engine, time: EngineTime, answers: Answers): 
 
   /** Nothing was decided, since the deadline was too early: puts the requests back in line. */
   function again(firsts: readonly Request[], { isOvertaken }: Sent): void {
-    if (isOvertaken) return fail(firsts, new Error('the store was too busy to be asked in time'))
+    if (isOvertaken) {
+      fail(firsts, new Error('the store was too busy to be asked in time'))
+      return
+    }
     for (const trip of trips) trip.isStale = true
     queue.putBack(firsts)
     for (const { key } of firsts) queue.release(key)

@@ -2,7 +2,7 @@ import type { Algorithm } from '../../core/algorithm.ts'
 import { SluiceError, shown } from '../../core/errors.ts'
 import { readRule } from '../../core/read-rule.ts'
 import type { Rule } from '../../core/rule.ts'
-import { type TagBook, textOf, type Written } from '../../rows/layout.ts'
+import { type TagBook, type Written, writtenText } from '../../rows/layout.ts'
 import { type Region, TAG_CELLS, TAG_HEAD_WORDS } from './region.ts'
 
 /** States of an entry: 0 is none, then somebody is writing it, then it is there for good. */
@@ -61,11 +61,11 @@ export function createSharedTags(
       const rule = readRule(`${text} ${algorithm.name}`, [algorithm], columns[column].name)
       written.push({ column, rule })
       tagsOfRules.set(rule, tag)
-      const one = textOf([{ column, rule }])
+      const one = writtenText([{ column, rule }])
       if (!tagsWith.has(one)) tagsWith.set(one, tag)
     }
     known[tag] = written
-    tags.set(textOf(written), tag)
+    tags.set(writtenText(written), tag)
     return written
   }
 
@@ -85,7 +85,7 @@ export function createSharedTags(
       const known = tagsOfRules.get(rule)
       if (known !== undefined) return known
       // This thread knows the rule from a row or from a rule set, and so a tag with it.
-      const tag = tagsWith.get(textOf([{ column, rule }]))!
+      const tag = tagsWith.get(writtenText([{ column, rule }]))!
       tagsOfRules.set(rule, tag)
       return tag
     },

@@ -1,16 +1,16 @@
 import type { Limiter } from 'sluice'
 import { createLimits, noAssignments } from '../../limits.ts'
 import type { Settings } from '../../settings.ts'
-import type { Request } from '../log/request.ts'
+import type { LogRequest } from '../log/request.ts'
 import { createPlaces, type Spot } from './config-places.ts'
 import {
   ALLOWED,
   askOf,
   onSmallest,
   type Place,
-  type RuleSet,
-  type RuleSetOptions,
-} from './rule-set.ts'
+  type Proposal,
+  type ProposalOptions,
+} from './proposal.ts'
 
 /** The tier under which clients with rules of their own are counted. */
 const OVERRIDE = 'override'
@@ -23,17 +23,17 @@ interface Found extends Place {
 }
 
 /**
- * createConfigRuleSet is what the service makes of a configuration: tiers, clients and overrides, and
+ * createConfigProposal is what the service makes of a configuration: tiers, clients and overrides, and
  * routes with their keys, costs and rules. The tier of a log is that of the configuration of its
  * day: it counts with `trustsTier` only, or for a client that the configuration does not name and
  * that was asked about over the API, which may name a tier.
  */
-export function createConfigRuleSet(
+export function createConfigProposal(
   name: string,
   settings: Settings,
-  options: RuleSetOptions,
+  options: ProposalOptions,
   trustsTier = false,
-): RuleSet {
+): Proposal {
   const events = { onDegraded() {}, onRecovered() {} }
   const { made, own } = onSmallest(options, (store) =>
     createLimits(settings, store, noAssignments, events),
@@ -45,20 +45,20 @@ export function createConfigRuleSet(
     ...Object.values(settings.overrides).flat(),
     ...settings.routes.flatMap(({ rules }) => rules ?? []),
   ])
-  let last: Request | undefined
+  let last: LogRequest | undefined
   let found: Found
 
   const isNamed = (key: string) =>
     Object.hasOwn(settings.clients, key) || Object.hasOwn(settings.overrides, key)
 
   /** The tier that a request names, where it counts. */
-  function namedTier({ tier, route }: Request, key: string): string | undefined {
+  function namedTier({ tier, route }: LogRequest, key: string): string | undefined {
     if (tier === undefined || !Object.hasOwn(settings.tiers, tier)) return undefined
     return trustsTier || (route === '' && !isNamed(key)) ? tier : undefined
   }
 
   /** Asked for several times about the same request, one after the other. */
-  function placeOf(request: Request): Found {
+  function placeOf(request: LogRequest): Found {
     if (request === last) return found
     const spot = spotOf(request)
     const { route, key, isTold } = spot

@@ -1,17 +1,17 @@
-/** Column is a list of whole numbers that grows; what was never written is 0. */
-export interface Column {
+/** Numbers are a list of whole numbers that grows; what was never written is 0. */
+export interface Numbers {
   get(at: number): number
   set(at: number, value: number): void
   add(at: number, value: number): void
 }
 
 /**
- * createColumn keeps numbers up to 2^32 − 1 in four bytes each, which is enough to count requests, or
+ * createNumbers keeps numbers up to 2^32 − 1 in four bytes each, which is enough to count requests, or
  * in a `Float64Array` all that are exact.
  */
-export function createColumn(
+export function createNumbers(
   Cells: Uint32ArrayConstructor | Float64ArrayConstructor = Uint32Array,
-): Column {
+): Numbers {
   let cells: Uint32Array | Float64Array = new Cells(1_024)
 
   function set(at: number, value: number): void {

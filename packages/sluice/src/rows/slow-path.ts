@@ -7,10 +7,10 @@ import type { Rows } from './rows.ts'
 import type { Start } from './start.ts'
 
 /**
- * Entry decides for the keys that take more than a look at their row: newcomers, keys whose row was
+ * SlowPath decides for the keys that take more than a look at their row: newcomers, keys whose row was
  * written for other rules, and those that may be blocked.
  */
-export interface Entry {
+export interface SlowPath {
   /** How many keys have started from the floor. */
   floored: number
   /** Moves to the key's row, whatever it was written for; false when it has none. */
@@ -39,7 +39,7 @@ export interface Entry {
   ): Decision
 }
 
-export function createEntry(rows: Rows, start: Start, blocks: Blocks): Entry {
+export function createSlowPath(rows: Rows, start: Start, blocks: Blocks): SlowPath {
   /** The row that was decided on. */
   let decided: Row = rows
 
@@ -67,12 +67,12 @@ export function createEntry(rows: Rows, start: Start, blocks: Blocks): Entry {
       start.begin(set, nowUs)
       spendRow(set, start, cost, nowUs)
     }
-    entry.insert(key, set.tag, nowUs)
+    slowPath.insert(key, set.tag, nowUs)
     decided = rows
     return wait
   }
 
-  const entry: Entry = {
+  const slowPath: SlowPath = {
     floored: 0,
     seek,
 
@@ -83,7 +83,7 @@ export function createEntry(rows: Rows, start: Start, blocks: Blocks): Entry {
     },
 
     insert(key, tag, nowUs) {
-      if (start.onFloor) entry.floored += 1
+      if (start.onFloor) slowPath.floored += 1
       rows.insert(key, start.cells, tag, nowUs, start.onFloor)
       start.release()
     },
@@ -104,9 +104,9 @@ export function createEntry(rows: Rows, start: Start, blocks: Blocks): Entry {
     },
 
     decision(set, key, cost, spend, isKnown, nowUs) {
-      entry.decide(set, key, cost, spend, isKnown, nowUs)
+      slowPath.decide(set, key, cost, spend, isKnown, nowUs)
       return decisionOf(set, decided, cost, blockedUs(key, nowUs), nowUs)
     },
   }
-  return entry
+  return slowPath
 }

@@ -9,7 +9,7 @@ import {
   SluiceError,
   type Store,
 } from 'sluice'
-import type { Request } from '../log/request.ts'
+import type { LogRequest } from '../log/request.ts'
 
 /** Verdict is what a simulation needs of a decision. */
 export interface Verdict {
@@ -21,13 +21,13 @@ export interface Verdict {
   readonly rule: string
 }
 
-/** RuleSet is one proposal: what it would answer to each request. */
-export interface RuleSet {
+/** Proposal is one proposal: what it would answer to each request. */
+export interface Proposal {
   readonly name: string
   /** Decides and spends, at the time of the clock it was made with. */
-  decide(request: Request): Verdict
+  decide(request: LogRequest): Verdict
   /** Where a request belongs, whatever is decided. */
-  placeOf(request: Request): Place
+  placeOf(request: LogRequest): Place
   /** States that had to go because there were more clients than it could hold. */
   evictions(): number
   /** What of a configuration is not looked at. */
@@ -49,8 +49,8 @@ export interface Place {
   readonly cost: number
 }
 
-/** RuleSetOptions are where the states are kept. */
-export interface RuleSetOptions {
+/** ProposalOptions are where the states are kept. */
+export interface ProposalOptions {
   readonly clock: Clock
   /** Keys held at most. */
   readonly maxKeys: number
@@ -63,10 +63,10 @@ export const ALLOWED: Verdict = { allowed: true, delayMs: 0, retryAfterMs: 0, ru
 export const NEVER = 'cost above capacity'
 
 /**
- * parseRuleSet reads rules with a comma between, such as `'5/1s, 1000/1d fixed-window'`: all of
+ * parseProposal reads rules with a comma between, such as `'5/1s, 1000/1d fixed-window'`: all of
  * them must allow a request. Those that would have the same name get a number.
  */
-export function parseRuleSet(text: string): readonly Rule[] {
+export function parseProposal(text: string): readonly Rule[] {
   const taken = new Set<string>()
   return text.split(',').map((part) => {
     const rule = parseRule(part)
@@ -78,8 +78,8 @@ export function parseRuleSet(text: string): readonly Rule[] {
   })
 }
 
-/** createRuleSet is the production limiter with these rules. */
-export function createRuleSet(name: string, rules: readonly Rule[], options: RuleSetOptions) {
+/** createProposal is the production limiter with these rules. */
+export function createProposal(name: string, rules: readonly Rule[], options: ProposalOptions) {
   const { made: limiter, own } = onSmallest(options, (store) => createLimiter(rules, { store }))
   const ask = askOf(rules)
   return {
@@ -88,7 +88,7 @@ export function createRuleSet(name: string, rules: readonly Rule[], options: Rul
     placeOf: ({ tier, cost }) => ({ tier, route: undefined, mode: 'limited', cost }),
     evictions: () => limiter.stats().evictions,
     leftOut: [],
-  } satisfies RuleSet
+  } satisfies Proposal
 }
 
 /** Ask asks a limiter about a request of a key. */
@@ -112,7 +112,7 @@ export function askOf(rules: readonly Rule[]): Ask {
 
 /** onSmallest makes something on a store for millions of keys, or on the one that holds every rule. */
 export function onSmallest<T>(
-  options: RuleSetOptions,
+  options: ProposalOptions,
   make: (store: Store) => T,
 ): { made: T; own: (key: string) => string } {
   try {

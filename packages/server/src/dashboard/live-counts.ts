@@ -2,8 +2,8 @@ import type { Outcome } from '../decided.ts'
 import { OTHER } from '../metrics/quick-metrics.ts'
 import type { LiveCount } from './live-event.ts'
 
-/** Tally counts decisions by route, tier and rule until it is read. */
-export interface Tally {
+/** LiveCounts count decisions by route, tier and rule until it is read. */
+export interface LiveCounts {
   count(route: string, tier: string, rule: string, outcome: Outcome): void
   /** What was counted since it was read last. */
   take(): LiveCount[]
@@ -12,10 +12,10 @@ export interface Tally {
 type Writable = { -readonly [Name in keyof LiveCount]: LiveCount[Name] }
 
 /**
- * createTally tells the first `most` combinations of each reading apart; all others are `other`.
+ * createLiveCounts tells the first `most` combinations of each reading apart; all others are `other`.
  * Maps in maps, because joining three names would take longer than to look each up.
  */
-export function createTally(most = 200): Tally {
+export function createLiveCounts(most = 200): LiveCounts {
   let byRoute = new Map<string, Map<string, Map<string, Writable>>>()
   let counts: Writable[] = []
   let other: Writable | undefined
