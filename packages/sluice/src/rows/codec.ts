@@ -3,10 +3,10 @@ import type { Rule } from '../core/rule.ts'
 /**
  * A row as remote engines keep it: a text of lines. One line for each rule that wrote it,
  * `CELLS@FRESH:RULE`, and `!INSTANT` first if the key is blocked. Numbers are hexadecimal. CELLS have a
- * space between; FRESH is the millisecond from which on the line says
- * nothing any more; RULE is the text of the rule, with the algorithm's code for its name, and after a
- * tab the rule's name, if that is not the algorithm's. Where an engine tells when a row expires, a line
- * alone is `CELLS:RULE`, and fresh when the row expires.
+ * space between; FRESH is the millisecond from which on the line says nothing any more; RULE is the
+ * text of the rule, with the algorithm's code for its name, and after a tab the rule's name, if that is
+ * not the algorithm's. Where an engine tells when a row expires, the lines of a node that finds neither
+ * a block nor other rules are `CELLS:RULE`: they are fresh when the row expires, at the latest.
  * A later format begins with something else, so that it is never taken for this one.
  */
 
@@ -47,12 +47,11 @@ export function readRow(text: string): RowText | undefined {
   return Number.isSafeInteger(blockUs) ? { blockUs, lines } : undefined
 }
 
-/** writeRow writes a row that has something in it. With `isLone` a line alone has no fresh time. */
-export function writeRow({ blockUs, lines }: RowText, isLone: boolean): string {
+/** writeRow writes a row that has something in it. */
+export function writeRow({ blockUs, lines }: RowText): string {
   const parts = blockUs > 0 ? [`!${blockUs.toString(16)}`] : []
-  const isAlone = isLone && blockUs === 0 && lines.length === 1
-  for (const { cells, freshMs = 0, label } of lines) {
-    const fresh = isAlone ? '' : `@${freshMs.toString(16)}`
+  for (const { cells, freshMs, label } of lines) {
+    const fresh = freshMs === undefined ? '' : `@${freshMs.toString(16)}`
     const numbers = cells.length > 0 ? cells.map((cell) => cell.toString(16)).join(' ') : '0'
     parts.push(`${numbers}${fresh}:${label}`)
   }

@@ -47,10 +47,9 @@ export function openRowFor(lines: readonly OwnLine[], stride: number): OpenRow {
 /** No pattern for lists, whose cells have no fixed number, and where there are no cells. */
 function patternOf(lines: readonly OwnLine[]): RegExp | undefined {
   if (lines.length === 0 || lines.some(({ rule }) => rule.algorithm.grows)) return undefined
-  const fresh = lines.length === 1 ? '' : '@[\\da-f]+'
   const each = lines.map(({ rule, label }) => {
     const cells = Array(rule.algorithm.cells(rule)).fill('([\\da-f]+)').join(' ')
-    return `${cells}${fresh}:${label.replace(/[^\w\t ]/g, '\\$&')}`
+    return `${cells}(?:@[\\da-f]+)?:${label.replace(/[^\w\t ]/g, '\\$&')}`
   })
   return new RegExp(`^${each.join('\n')}$`)
 }
@@ -147,33 +146,38 @@ function carriedOver(line: RowLine | undefined, rule: Rule, nowUs: number): Floa
 export interface RowToWrite {
   readonly text: string
   readonly expiresMs: number
+  /** It has lines that only its expiry tells the fresh time of: a later one stays. */
+  readonly keepsExpiry: boolean
 }
 
 /**
- * closeRow writes the row as it is now. A line of another rule whose fresh time the text did not tell
- * is fresh at `loneFreshMs`. With `isLone` a line that stands alone does not tell its own: the
- * engine's expiry does.
+ * closeRow writes the row as it is now. `tellsExpiry`: the engine knows when a row expires, so that
+ * plain rows need no fresh times. `expiresMs` is when it does, where that was read.
  */
 export function closeRow(
   { lines, cells, lists, blockUs, others }: OpenRow,
   nowUs: number,
-  isLone: boolean,
-  loneFreshMs = 0,
+  tellsExpiry: boolean,
+  expiresMs?: number,
 ): RowToWrite {
-  const own = lines.map(({ rule, at, label }): RowLine => {
+  const own = lines.map(({ rule, at, label }) => {
     const [state, from] = rule.algorithm.grows ? [lists.all[cells[at]], 0] : [cells, at]
     const freshUs = rule.algorithm.freshAtUs(state, from, rule)
     const freshMs = freshUs > nowUs ? Math.ceil(freshUs / 1_000) : 0
     return { cells: cellsOf(state, from, rule), freshMs, label }
   })
   const rest = others
-    .map((line) => ({ ...line, freshMs: line.freshMs ?? loneFreshMs }))
-    .filter(({ freshMs }) => freshMs * 1_000 > nowUs)
-  const inUse = [...own, ...rest]
+    .map((line) => ({ ...line, freshMs: line.freshMs ?? expiresMs }))
+    .filter(({ freshMs }) => freshMs === undefined || freshMs * 1_000 > nowUs)
   const until = blockUs > nowUs ? blockUs : 0
-  const expiresMs = Math.max(Math.ceil(until / 1_000), ...inUse.map(({ freshMs = 0 }) => freshMs))
-  if (expiresMs === 0) return { text: '', expiresMs: 1 }
-  return { text: writeRow({ blockUs: until, lines: inUse }, isLone), expiresMs }
+  const keepsExpiry = rest.some(({ freshMs }) => freshMs === undefined)
+  const known = [...own, ...rest].map(({ freshMs = 0 }) => freshMs)
+  const latestMs = Math.max(Math.ceil(until / 1_000), ...known)
+  if (latestMs === 0 && !keepsExpiry) return { text: '', expiresMs: 1, keepsExpiry }
+  const isPlain = tellsExpiry && until === 0 && rest.length === 0
+  const plain = isPlain ? own.map((line) => ({ ...line, freshMs: undefined })) : own
+  const text = writeRow({ blockUs: until, lines: [...plain, ...rest] })
+  return { text, expiresMs: latestMs, keepsExpiry }
 }
 
 /** copyRow is a row that stays as it is when the next one is opened. */

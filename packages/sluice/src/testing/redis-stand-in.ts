@@ -77,7 +77,9 @@ export function redisStandIn(nowUs: () => number): RedisStandIn {
     if (isPast(deadline, now)) return -1
     if (keys.some((key, i) => (held.get(key)?.text ?? '') !== words[3 * i])) return 0
     for (const [i, key] of keys.entries()) {
-      save(key, { text: words[3 * i + 1], expiresMs: Number(words[3 * i + 2]) })
+      const [text, at] = words.slice(3 * i + 1)
+      const least = at.startsWith('+') ? (held.get(key)?.expiresMs ?? 0) : 0
+      save(key, { text, expiresMs: Math.max(Number(at), least) })
     }
     return 1
   }

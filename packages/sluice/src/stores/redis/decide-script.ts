@@ -2,7 +2,7 @@ import type { Rule } from '../../core/rule.ts'
 import type { Batch } from '../remote/engine.ts'
 import type { RemoteRules } from '../remote/remote-rules.ts'
 import type { Request } from '../store.ts'
-import { CLOCK_LINE } from './script.ts'
+import { CLOCK_LINE, EXPIRY } from './script.ts'
 import { twinsText } from './twins.ts'
 
 /**
@@ -64,24 +64,24 @@ local function passes(rules, cost)
   return true
 end
 
--- When a rule is fresh, in milliseconds; 0 if it is.
-local function fresh_at(rule)
-  local fresh = rule.fresh(rule.s, rule)
-  return fresh > now and ceil(fresh / 1000) or 0
+-- When rules are fresh, in milliseconds; 0 if they are.
+local function fresh_at(rules)
+  local latest = 0
+  for i = 1, #rules do
+    local fresh = rules[i].fresh(rules[i].s, rules[i])
+    if fresh > latest then latest = fresh end
+  end
+  return latest > now and ceil(latest / 1000) or 0
 end
 
--- The text of a row of just these rules, and when it is fresh.
+-- The text of a row of just these rules.
 local function write_all(set)
-  local rules, out, at, latest = set.rules, set.out, 0, 0
+  local rules, out, at = set.rules, set.out, 0
   for i = 1, #rules do
-    local rule = rules[i]
-    local fresh = fresh_at(rule)
-    if fresh > latest then latest = fresh end
-    for j = 1, rule.cells do out[at + j] = rule.s[j] end
-    at = at + rule.cells + 1
-    out[at] = fresh
+    for j = 1, rules[i].cells do out[at + j] = rules[i].s[j] end
+    at = at + rules[i].cells
   end
-  return format(set.format, unpack(out, 1, at)), latest
+  return format(set.format, unpack(out, 1, at))
 end
 
 -- Checks a cost on a row that just these rules have written; false if it is another one.
@@ -99,17 +99,22 @@ local function plain(key, value, set, cost)
     return false
   end
   if cost == 0 or not passes(rules, cost) then return true end
+  local was = value and fresh_at(rules)
   for i = 1, #rules do rules[i].spend(rules[i].s, rules[i], cost, now) end
-  local text, latest
+  local fresh, text = fresh_at(rules), nil
   if only then
-    text, latest = format(set.format, only.s[1], only.s[2], only.s[3]), fresh_at(only)
+    local s = only.s
+    text = format(set.format, s[1], s[2], s[3])
   else
-    text, latest = write_all(set)
+    text = write_all(set)
   end
-  if latest > 0 then
-    call('SET', key, text, 'PXAT', format('%d', latest))
-  elseif value then
-    call('DEL', key)
+  if fresh == 0 then
+    if value then call('DEL', key) end
+  elseif fresh == was then
+    -- The row expires when it is fresh. To leave that as it is takes Redis less time.
+    call('SET', key, text, 'KEEPTTL')
+  else
+    call('SET', key, text, 'PXAT', format('%d', fresh))
   end
   return true
 end
@@ -180,17 +185,6 @@ local function other(key, value, set, word)
     return true
   end
 
-  -- When a line that stood alone is fresh: when the row expires.
-  local function expiry()
-    local at = redis.pcall('PEXPIRETIME', key)
-    if type(at) == 'number' and at > 0 then return at end
-    -- Before Redis 7 only how long is left is known; without an expiry it is 400 days.
-    local left = call('PTTL', key)
-    if left < 0 then left = 34560000000 end
-    local time = call('TIME')
-    return time[1] * 1000 + ceil(time[2] / 1000) + left
-  end
-
   local function text_of(rule)
     local parts = {}
     for i = 1, rule.grows and #rule.s or rule.cells do parts[i] = format('%x', rule.s[i]) end
@@ -203,21 +197,19 @@ local function other(key, value, set, word)
       lines[#lines + 1] = { cells, fresh, label }
       latest = math.max(latest, fresh)
     end
-    for i = 1, #rules do
-      local rule = rules[i]
-      add(text_of(rule), fresh_at(rule), rule.label)
-    end
+    for i = 1, #rules do add(text_of(rules[i]), fresh_at({ rules[i] }), rules[i].label) end
+    local own = #lines
     for _, line in ipairs(others) do
-      local fresh = line[2] ~= '' and whole(line[2]) or expiry()
+      local fresh = line[2] ~= '' and whole(line[2]) or expiry(key)
       if fresh * 1000 > now then add(line[1], fresh, line[3]) end
     end
-    local parts, alone = {}, #lines == 1
+    local parts, is_plain = {}, #lines == own and block <= now
     if block > now then
-      alone, latest = false, math.max(latest, ceil(block / 1000))
+      latest = math.max(latest, ceil(block / 1000))
       parts[1] = '!' .. format('%x', block)
     end
     for _, line in ipairs(lines) do
-      local fresh = alone and '' or '@' .. format('%x', line[2])
+      local fresh = is_plain and '' or '@' .. format('%x', line[2])
       parts[#parts + 1] = line[1] .. fresh .. ':' .. line[3]
     end
     if latest > 0 then
@@ -294,7 +286,7 @@ return values
 
 /** decideScript is the script with the twins of these algorithms. */
 export function decideScript(twins: ReadonlyMap<string, string>, clockLine = CLOCK_LINE): string {
-  return `${clockLine}\n${twinsText(twins)}${DECIDE}`
+  return `${clockLine}\n${EXPIRY}${twinsText(twins)}${DECIDE}`
 }
 
 /** decideArgs are what the script takes: how many keys, the keys, and the words of ARGV. */
@@ -395,13 +387,12 @@ const MOST_RULES = 10
 function formsOf({ lines, row }: RemoteRules): object {
   const fits = lines.every(({ rule }) => rule.algorithm.cells(rule) <= MOST_CELLS)
   if (!row.pattern || !fits || lines.length > MOST_RULES) return {}
-  const isAlone = lines.length === 1
   const each = lines.map(({ rule, label }) => {
     const count = rule.algorithm.cells(rule)
     const cells = (cell: string) => Array(count).fill(cell).join(' ')
     return {
-      pattern: `${cells('([%da-f]+)')}${isAlone ? '' : '@[%da-f]+'}:${label.replace(/[^\w\t ]/g, '%$&')}`,
-      format: `${cells('%x')}${isAlone ? '' : '@%x'}:${label.replaceAll('%', '%%')}`,
+      pattern: `${cells('([%da-f]+)')}:${label.replace(/[^\w\t ]/g, '%$&')}`,
+      format: `${cells('%x')}:${label.replaceAll('%', '%%')}`,
     }
   })
   return {

@@ -84,7 +84,9 @@ export function createRedisEngine(
 function swapArgs(changes: readonly RowChange[]): string[] {
   const args = [String(changes.length), ...changes.map(({ name }) => name)]
   args.push(String(Math.max(...changes.map(({ untilUs }) => untilUs))))
-  for (const { from, to, expiresMs } of changes) args.push(from ?? '', to ?? '', String(expiresMs))
+  for (const { from, to, expiresMs, keepsExpiry } of changes) {
+    args.push(from ?? '', to ?? '', `${keepsExpiry ? '+' : ''}${expiresMs}`)
+  }
   return args
 }
 

@@ -16,9 +16,23 @@ local time = redis.call('TIME')
 return time[1] * 1000000 + time[2]
 `
 
+/** EXPIRY is when a row expires, in milliseconds: from then on lines without a fresh time are fresh. */
+export const EXPIRY = `
+local function expiry(key)
+  local at = redis.pcall('PEXPIRETIME', key)
+  if type(at) == 'number' and at > 0 then return at end
+  -- Before Redis 7 only how long is left is known; without an expiry it is 400 days.
+  local left = redis.call('PTTL', key)
+  if left < 0 then left = 34560000000 end
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.ceil(time[2] / 1000) + left
+end
+`
+
 /**
  * SWAP replaces rows if none of them has changed: 1, or 0 if one has; −1 after the deadline. ARGV: the
- * deadline, or 0; and for each row what it was, what it is, '' for none, and when that expires.
+ * deadline, or 0; and for each row what it was, what it is, '' for none, and when that expires, with a
+ * `+` where a later expiry is to stay.
  */
 export const SWAP = `
 local deadline = tonumber(ARGV[1])
@@ -26,11 +40,13 @@ if deadline > 0 and now > deadline then return -1 end
 for i = 1, #KEYS do
   if (redis.call('GET', KEYS[i]) or '') ~= ARGV[3 * i - 1] then return 0 end
 end
-for i = 1, #KEYS do
-  if ARGV[3 * i] == '' then
-    redis.call('DEL', KEYS[i])
+for i, key in ipairs(KEYS) do
+  local text, at = ARGV[3 * i], ARGV[3 * i + 1]
+  if text == '' then
+    redis.call('DEL', key)
   else
-    redis.call('SET', KEYS[i], ARGV[3 * i], 'PXAT', ARGV[3 * i + 1])
+    if at:sub(1, 1) == '+' then at = math.max(tonumber(at), expiry(key)) end
+    redis.call('SET', key, text, 'PXAT', at)
   end
 end
 return 1
@@ -38,7 +54,7 @@ return 1
 
 /** swapScript is SWAP with a line that reads the time. */
 export function swapScript(clockLine: string): string {
-  return clockLine + SWAP
+  return clockLine + EXPIRY + SWAP
 }
 
 /** Run runs a script: how many keys, the keys, and the words of ARGV. */

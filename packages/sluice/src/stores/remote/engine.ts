@@ -37,6 +37,8 @@ export interface RowChange {
   readonly to: string | null
   /** When the new row is fresh and may be dropped, in milliseconds since 1970. */
   readonly expiresMs: number
+  /** A later expiry that the row has stays, where the engine tells it. */
+  readonly keepsExpiry?: boolean
   /** The instant at which it was decided, in microseconds since 1970. */
   readonly nowUs: number
   /** The instant of the engine's clock from which on nothing is to be changed; 0 for never. */
@@ -63,7 +65,7 @@ export interface Engine {
   swap(changes: readonly RowChange[]): Promise<boolean>
   /** Whether only single rows can be swapped. */
   readonly isRowwise: boolean
-  /** Whether it tells when a row expires, so that a line that stands alone need not. */
+  /** Whether it tells when a row expires, so that plain rows need not. */
   readonly tellsExpiry: boolean
   /** The name of a key's row. */
   nameOf(key: string): string

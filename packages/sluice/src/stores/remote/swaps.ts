@@ -67,13 +67,13 @@ function planOf(row: FoundRow, engine: Engine): Plan | undefined {
   const open = openRow((first.set as RemoteRules).row, text, nowUs)
   actAll(first, nowUs)
   const isWritten = open.isChanged || (open.isCarried && !isOnlyLooking(first))
-  const { text: to, expiresMs } = closeRow(open, nowUs, engine.tellsExpiry)
+  const { text: to, ...expiry } = closeRow(open, nowUs, engine.tellsExpiry)
   if (!isWritten || to === (text ?? '')) {
     answer(row)
     return undefined
   }
   const name = engine.nameOf(first.key)
-  const change = { name, from: text, version, to: to || null, expiresMs, nowUs, untilUs }
+  const change = { name, from: text, version, to: to || null, ...expiry, nowUs, untilUs }
   return { row, change }
 }
 
