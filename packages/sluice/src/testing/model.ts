@@ -11,7 +11,7 @@ export interface Model {
   decide(key: string, rules: readonly Rule[], cost: number, nowUs: number, spend: boolean): Decision
   charge(key: string, rules: readonly Rule[], cost: number, nowUs: number): void
   refund(key: string, rules: readonly Rule[], cost: number, nowUs: number): void
-  /** A request that was refused: it spends nothing, but starts the refill of these rules. */
+  /** A refused request: it spends nothing, but starts the refill of these rules. */
   carry(key: string, rules: readonly Rule[], nowUs: number): void
   block(key: string, untilUs: number): void
   unblock(key: string): void
@@ -26,18 +26,15 @@ export function createModel(): Model {
   const meters = new Map<string, Map<string, Meter>>()
   const blocked = new Map<string, number>()
 
-  /**
-   * The meters of a key for these rules, each carried over to its rule's present figures. A peek
-   * gets copies, since it must change nothing.
-   */
-  function metersOf(key: string, rules: readonly Rule[], nowUs: number, peek = false): Meter[] {
+  /** The meters of a key, carried over to these rules. A peek gets copies and changes nothing. */
+  function metersOf(key: string, rules: readonly Rule[], nowUs: number, isPeek = false): Meter[] {
     const own = meters.get(key) ?? new Map<string, Meter>()
     meters.set(key, own)
     return rules.map((rule) => {
       const id = JSON.stringify([rule.name, rule.algorithm.name])
       const kept = own.get(id) ?? createMeter(rule)
       own.set(id, kept)
-      const meter = peek ? kept.copy() : kept
+      const meter = isPeek ? kept.copy() : kept
       meter.carry(rule, nowUs)
       return meter
     })
@@ -46,40 +43,18 @@ export function createModel(): Model {
   return {
     decide(key, rules, cost, nowUs, spend) {
       const own = metersOf(key, rules, nowUs, !spend)
-      const blockedUs = Math.max(0, (blocked.get(key) ?? 0) - nowUs)
+      const blockedMs = Math.max(0, (blocked.get(key) ?? 0) - nowUs) / 1_000
       const waits = own.map((meter) => first((us) => meter.passes(cost, nowUs + us)))
       const delays = own.map((meter, i) =>
         cost > 0 && rules[i].algorithm.delays ? first((us) => meter.isFresh(nowUs + us)) : 0,
       )
-      const allowed = blockedUs === 0 && waits.every((us) => us === 0)
+      const allowed = blockedMs === 0 && waits.every((us) => us === 0)
       if (allowed && spend && cost > 0) for (const meter of own) meter.spend(cost, nowUs)
-      const each = own.map((meter, i): RuleDecision => {
-        const { name, capacity } = rules[i]
-        const remaining = most(capacity, (units) => meter.passes(units, nowUs))
-        const isFull = remaining === capacity
-        return {
-          rule: name,
-          capacity,
-          remaining,
-          retryAfterMs: waits[i] / 1_000,
-          resetAfterMs: first((us) => meter.isFresh(nowUs + us)) / 1_000,
-          nextAfterMs: isFull ? 0 : first((us) => meter.passes(remaining + 1, nowUs + us)) / 1_000,
-          delayMs: allowed ? delays[i] / 1_000 : 0,
-        }
+      const each = own.map((meter, i) => {
+        const delayMs = allowed ? delays[i] / 1_000 : 0
+        return { ...standing(rules[i], meter, nowUs, waits[i] / 1_000), delayMs }
       })
-      const longest = each.reduce((a, b) => (b.retryAfterMs > a.retryAfterMs ? b : a))
-      const least = each.reduce((a, b) => (b.remaining < a.remaining ? b : a))
-      return {
-        allowed,
-        capacity: Math.min(...each.map((rule) => rule.capacity)),
-        remaining: blockedUs > 0 ? 0 : least.remaining,
-        retryAfterMs: Math.max(longest.retryAfterMs, blockedUs / 1_000),
-        resetAfterMs: Math.max(...each.map((rule) => rule.resetAfterMs), blockedUs / 1_000),
-        delayMs: Math.max(...each.map((rule) => rule.delayMs)),
-        rule: longest.retryAfterMs > 0 ? longest.rule : least.rule,
-        rules: each,
-        source: blockedUs > 0 ? 'blocked' : 'store',
-      }
+      return { allowed, ...summary(each, blockedMs) }
     },
     charge(key, rules, cost, nowUs) {
       if (cost === 0) return
@@ -95,6 +70,36 @@ export function createModel(): Model {
       meters.delete(key)
       blocked.delete(key)
     },
+  }
+}
+
+/** What a decision says of a rule, in the order of its members in stores. */
+function standing({ name, capacity }: Rule, meter: Meter, nowUs: number, retryAfterMs: number) {
+  const remaining = most(capacity, (units) => meter.passes(units, nowUs))
+  const isFull = remaining === capacity
+  return {
+    rule: name,
+    capacity,
+    remaining,
+    retryAfterMs,
+    resetAfterMs: first((us) => meter.isFresh(nowUs + us)) / 1_000,
+    nextAfterMs: isFull ? 0 : first((us) => meter.passes(remaining + 1, nowUs + us)) / 1_000,
+  }
+}
+
+/** The least and the longest of what the rules and the block say. */
+function summary(each: readonly RuleDecision[], blockedMs: number): Omit<Decision, 'allowed'> {
+  const longest = each.reduce((a, b) => (b.retryAfterMs > a.retryAfterMs ? b : a))
+  const least = each.reduce((a, b) => (b.remaining < a.remaining ? b : a))
+  return {
+    capacity: Math.min(...each.map((rule) => rule.capacity)),
+    remaining: blockedMs > 0 ? 0 : least.remaining,
+    retryAfterMs: Math.max(longest.retryAfterMs, blockedMs),
+    resetAfterMs: Math.max(...each.map((rule) => rule.resetAfterMs), blockedMs),
+    delayMs: Math.max(...each.map((rule) => rule.delayMs)),
+    rule: longest.retryAfterMs > 0 ? longest.rule : least.rule,
+    rules: each,
+    source: blockedMs > 0 ? 'blocked' : 'store',
   }
 }
 

@@ -8,7 +8,7 @@ import { unlimited } from '../algorithms/unlimited.ts'
 import type { Rule } from '../core/rule.ts'
 import { equal } from './equal.ts'
 import { limiterOn } from './limiter-on.ts'
-import type { MakeStore, SuiteCase } from './store-suite.ts'
+import type { MadeStore, StoreCase } from './store-suite.ts'
 
 /** At so many ms after the start, after this cost was charged → remaining, nextAfterMs. */
 type Line = readonly [atMs: number, cost: number, remaining: number, nextAfterMs: number]
@@ -78,18 +78,21 @@ const lines: readonly (readonly [Rule, readonly Line[]])[] = [
   [unlimited(), [[0, 1, Number.POSITIVE_INFINITY, 0]]],
 ]
 
-/** nextCases say of each algorithm when the next unit comes, and that it comes then. */
-export function nextCases(make: MakeStore, without: readonly string[]): SuiteCase[] {
+/** nextCases check when the next unit of each algorithm comes, and that it comes then. */
+export function nextCases(without: readonly string[]): StoreCase[] {
   return lines
     .filter(([rule]) => !without.includes(rule.algorithm.name))
     .map(([rule, steps]) => ({
       name: `${rule.algorithm.name} of ${rule.limit} says when the next unit comes`,
-      run: () => play(make, rule, steps),
+      run: (made) => play(made, rule, steps),
     }))
 }
 
-async function play(make: MakeStore, rule: Rule, steps: readonly Line[]): Promise<void> {
-  const { store, clock } = await make()
+async function play(
+  { store, clock }: MadeStore,
+  rule: Rule,
+  steps: readonly Line[],
+): Promise<void> {
   const limiter = limiterOn(rule, { store, name: 'next' })
   const startUs = clock.nowUs()
   for (const [i, [atMs, cost, remaining, nextAfterMs]] of steps.entries()) {

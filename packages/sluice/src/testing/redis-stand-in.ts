@@ -33,65 +33,24 @@ export interface RedisStandIn {
   restore(data: RedisData): void
 }
 
-type Script = (keys: readonly string[], words: readonly string[], nowUs: number) => unknown
+type Rows = Map<string, Held>
+
+/** What a script does with the rows of these keys: `words` are its other arguments. */
+type Script = (
+  rows: Rows,
+  keys: readonly string[],
+  words: readonly string[],
+  nowUs: number,
+) => unknown
 
 /** redisStandIn makes an empty server, with a clock in microseconds since 1970. */
 export function redisStandIn(nowUs: () => number): RedisStandIn {
-  let held = new Map<string, Held>()
+  let rows: Rows = new Map()
   const known = new Map<string, Script>()
-
-  function scriptOf(text: string): Script {
-    const found = [
-      { ends: DECIDE, run: decide },
-      { ends: SWAP, run: swap },
-      { ends: HELLO, run: (_keys: unknown, _words: unknown, now: number) => now },
-    ].find(({ ends }) => text.endsWith(ends))
-    if (!found) throw new Error(`The stand-in does not know this script: ${text}`)
-    known.set(createHash('sha1').update(text).digest('hex'), found.run)
-    return found.run
-  }
-
-  function decide(
-    keys: readonly string[],
-    [deadline, json, ...words]: readonly string[],
-    now: number,
-  ): unknown[] {
-    if (isPast(deadline, now)) return [now]
-    const sets = setsOf(json)
-    const values = keys.map((key) => held.get(key)?.text ?? null)
-    for (const [i, word] of words.entries()) {
-      const row = openRow(setOf(sets, word).row, values[i], now)
-      if (row.isCarried) continue
-      actAll(requestsIn(word, sets), now)
-      if (!row.isChanged) continue
-      save(keys[i], closeRow(row, now, true, held.get(keys[i])?.expiresMs))
-    }
-    return [...values, now]
-  }
-
-  function swap(
-    keys: readonly string[],
-    [deadline, ...words]: readonly string[],
-    now: number,
-  ): number {
-    if (isPast(deadline, now)) return -1
-    if (keys.some((key, i) => (held.get(key)?.text ?? '') !== words[3 * i])) return 0
-    for (const [i, key] of keys.entries()) {
-      const [text, at] = words.slice(3 * i + 1)
-      const least = at.startsWith('+') ? (held.get(key)?.expiresMs ?? 0) : 0
-      save(key, { text, expiresMs: Math.max(Number(at), least) })
-    }
-    return 1
-  }
-
-  function save(key: string, row: Held): void {
-    if (row.text === '') held.delete(key)
-    else held.set(key, row)
-  }
 
   function evaluate(script: Script, [, count, ...rest]: readonly string[]): unknown {
     const keys = Number(count)
-    return script(rest.slice(0, keys), rest.slice(keys), nowUs())
+    return script(rows, rest.slice(0, keys), rest.slice(keys), nowUs())
   }
 
   return {
@@ -100,15 +59,53 @@ export function redisStandIn(nowUs: () => number): RedisStandIn {
         const script = known.get(args[0])
         return script ? evaluate(script, args) : new Error('NOSCRIPT No matching script.')
       }
-      if (command === 'EVAL') return evaluate(scriptOf(args[0]), args)
-      throw new Error(`The stand-in does not know the command ${command}.`)
+      if (command !== 'EVAL') throw new Error(`The stand-in does not know the command ${command}.`)
+      const script = scriptOf(args[0])
+      known.set(createHash('sha1').update(args[0]).digest('hex'), script)
+      return evaluate(script, args)
     },
-    save: () => new Map(held),
+    save: () => new Map(rows),
     restore(data) {
-      held = new Map(data)
+      rows = new Map(data)
       known.clear()
     },
   }
+}
+
+function scriptOf(text: string): Script {
+  if (text.endsWith(DECIDE)) return decide
+  if (text.endsWith(SWAP)) return swap
+  if (text.endsWith(HELLO)) return (_rows, _keys, _words, nowUs) => nowUs
+  throw new Error(`The stand-in does not know this script: ${text}`)
+}
+
+const decide: Script = (rows, keys, [deadline, json, ...words], nowUs) => {
+  if (isPast(deadline, nowUs)) return [nowUs]
+  const sets = setsOf(json)
+  const values = keys.map((key) => rows.get(key)?.text ?? null)
+  for (const [i, word] of words.entries()) {
+    const row = openRow(setOf(sets, word).row, values[i], nowUs)
+    if (row.isCarried) continue
+    actAll(requestsIn(word, sets), nowUs)
+    if (row.isChanged) save(rows, keys[i], closeRow(row, nowUs, true, rows.get(keys[i])?.expiresMs))
+  }
+  return [...values, nowUs]
+}
+
+const swap: Script = (rows, keys, [deadline, ...words], nowUs) => {
+  if (isPast(deadline, nowUs)) return -1
+  if (keys.some((key, i) => (rows.get(key)?.text ?? '') !== words[3 * i])) return 0
+  for (const [i, key] of keys.entries()) {
+    const [text, at] = words.slice(3 * i + 1)
+    const least = at.startsWith('+') ? (rows.get(key)?.expiresMs ?? 0) : 0
+    save(rows, key, { text, expiresMs: Math.max(Number(at), least) })
+  }
+  return 1
+}
+
+function save(rows: Rows, key: string, row: Held): void {
+  if (row.text === '') rows.delete(key)
+  else rows.set(key, row)
 }
 
 function isPast(deadline: string, nowUs: number): boolean {
