@@ -1,0 +1,44 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { findProgram } from './find-program.ts'
+
+/** Each protocol, and what it is without one of its parts: Spin must find what goes wrong then. */
+const models = {
+  'two-phase': ['NO_ID', 'NO_DEADLINE', 'NO_GIVE_BACK'],
+  holds: ['NO_GENERATION', 'NO_EXPIRY_CHECK', 'SHORT_RING', 'FORGOTTEN'],
+}
+
+/** Searches every state of a model; its closing lines have the number of errors. */
+function search(spin: string, name: string, ...variant: string[]): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-model-'))
+  try {
+    const model = new URL(`models/${name}.pml`, import.meta.url).pathname
+    execFileSync(spin, ['-a', ...variant.map((each) => `-D${each}`), model], { cwd: folder })
+    const flags = ['-O2', '-w', '-DSAFETY', '-DNOREDUCE', '-DCOLLAPSE']
+    execFileSync('gcc', [...flags, '-o', 'pan', 'pan.c'], { cwd: folder })
+    return spawnSync('./pan', ['-E', '-m10000'], { cwd: folder, encoding: 'utf8' }).stdout
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+describe.each(Object.entries(models))('the model of %s', (name, variants) => {
+  let spin: string
+  beforeAll(() => {
+    spin = findProgram(['spin'], ['spin'])
+    findProgram(['gcc'], ['gcc'])
+  }, 120_000)
+
+  it('keeps its promises in every state', { timeout: 60_000 }, () => {
+    const report = search(spin, name)
+    expect(report).toContain('errors: 0')
+    expect(report).not.toContain('search depth too small')
+  })
+
+  it.each(variants)('breaks one in the variant %s', { timeout: 60_000 }, (variant) => {
+    expect(search(spin, name, variant)).toMatch(/assertion violated[\s\S]*errors: 1/)
+  })
+})
