@@ -27,7 +27,7 @@ const rooms = {
     'stores/compact': engine,
     'stores/shared-memory': engine,
     'stores/remote': [...engine, 'failure/soon', 'failure/time-limit', 'limiter/async-limiter'],
-    'stores/redis': [...engine, 'stores/remote', 'failure/time-limit'],
+    'stores/redis': [...engine, 'algorithms/lua', 'stores/remote', 'failure/time-limit'],
     failure: ['core', 'stores/memory/memory'],
     limiter: ['core', 'stores/memory/memory', 'failure'],
     http: ['core', 'limiter'],

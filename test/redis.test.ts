@@ -15,6 +15,7 @@ import {
 import { redisStore } from 'sluice/redis'
 import { storeSuite } from 'sluice/testing'
 import { describe, expect, it } from 'vitest'
+import { ownTwins } from '../packages/sluice/src/algorithms/lua/index.ts'
 import type { RedisClient } from '../packages/sluice/src/stores/redis/client.ts'
 import { decideScript } from '../packages/sluice/src/stores/redis/decide-script.ts'
 import { CLOCK_LINE, swapScript } from '../packages/sluice/src/stores/redis/script.ts'
@@ -276,7 +277,7 @@ describe('redisStore', () => {
 
   it('tells a twin the word of its rule, where `per` is one', async () => {
     const lua = `
-local t = (function() ${fixedWindow.algorithm.lua} end)()
+local t = (function() ${ownTwins.get('fixed-window')} end)()
 local wait = t.wait
 function t.wait(s, r, cost, now)
   if r.period == 'minute' and r.per == 60000000 then return wait(s, r, cost, now) end

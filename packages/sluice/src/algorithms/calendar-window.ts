@@ -1,7 +1,6 @@
 import { completeAlgorithm } from '../core/algorithm.ts'
 import { MOST_COUNT } from '../core/exact.ts'
 import { type Rule, type RuleOptions, ruleFactory } from '../core/rule.ts'
-import { lua } from './lua/calendar-window.ts'
 
 /** What `calendarWindow` takes. */
 export interface CalendarOptions extends RuleOptions {
@@ -36,7 +35,7 @@ const algorithm = completeAlgorithm({
   periods: longestUs,
   lease: 'window',
   windows: (rule) => ({ units: rule.limit, leastUs: leastUs(rule), edges: true }),
-  lua,
+  lua: 'calendar-window',
   cells: () => 2,
 
   waitUs(cells, at, rule, cost, nowUs) {

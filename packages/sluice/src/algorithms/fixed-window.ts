@@ -2,7 +2,6 @@ import { completeAlgorithm } from '../core/algorithm.ts'
 import { MOST_COUNT, mulDiv } from '../core/exact.ts'
 import { choiceParam } from '../core/params.ts'
 import { type Rule, type RuleOptions, ruleFactory } from '../core/rule.ts'
-import { lua } from './lua/fixed-window.ts'
 
 /** What `fixedWindow` takes. */
 export interface WindowOptions extends RuleOptions {
@@ -21,7 +20,7 @@ const algorithm = completeAlgorithm({
   sharedParams: () => ({ align: 'request' }),
   lease: 'window',
   windows: ({ limit, perUs }) => ({ units: limit, leastUs: perUs, edges: true }),
-  lua,
+  lua: 'fixed-window',
   cells: () => 2,
 
   waitUs(cells, at, rule, cost, nowUs) {

@@ -2,7 +2,6 @@ import { type Algorithm, takeBy } from '../core/algorithm.ts'
 import { CENTURY_US } from '../core/duration.ts'
 import { wholeParam } from '../core/params.ts'
 import type { Rule } from '../core/rule.ts'
-import { bucketLua } from './lua/fresh-time.ts'
 
 type FreshTime = Pick<
   Algorithm,
@@ -129,7 +128,7 @@ export const bucket = {
   params: { burst: wholeParam({ least: 1, code: 'SLUICE_RULE_BURST' }) },
   capacity: (_limit, { burst }) => Number(burst),
   lease: 'always',
-  lua: bucketLua,
+  lua: 'bucket',
 } satisfies Partial<Algorithm>
 
 const takeParts = takeBy(freshTime)

@@ -2,7 +2,6 @@ import { completeAlgorithm } from '../core/algorithm.ts'
 import { wholeParam } from '../core/params.ts'
 import { type RuleOptions, ruleFactory } from '../core/rule.ts'
 import { freshTime, lineEndUs } from './fresh-time.ts'
-import { leakyBucketLua } from './lua/fresh-time.ts'
 
 /** What `leakyBucket` takes. */
 export interface QueueOptions extends RuleOptions {
@@ -17,7 +16,7 @@ const algorithm = completeAlgorithm({
   params: { queue: wholeParam({ code: 'SLUICE_RULE_QUEUE' }) },
   capacity: (_limit, { queue }) => 1 + Number(queue),
   delays: true,
-  lua: leakyBucketLua,
+  lua: 'leaky-bucket',
   delayUs(cells, at, rule, nowUs) {
     const slotUs = freshTime.freshAtUs(cells, at, rule)
     return slotUs > nowUs ? slotUs - nowUs : 0

@@ -1,14 +1,13 @@
 import { completeAlgorithm } from '../core/algorithm.ts'
 import { MOST_COUNT, mulDiv } from '../core/exact.ts'
 import { type Rule, ruleFactory } from '../core/rule.ts'
-import { lua } from './lua/sliding-window-counter.ts'
 
 /** Cells: the microsecond a window began, the units used in it, and those of the window before. */
 const algorithm = completeAlgorithm({
   name: 'sliding-window-counter',
   code: 'C',
   windows: ({ limit, perUs }) => ({ units: 2 * limit - 1, leastUs: perUs, edges: false }),
-  lua,
+  lua: 'sliding-window-counter',
   cells: () => 3,
 
   waitUs(cells, at, rule, cost, nowUs) {

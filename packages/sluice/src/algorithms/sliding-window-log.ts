@@ -1,7 +1,6 @@
 import { completeAlgorithm } from '../core/algorithm.ts'
 import { mulDiv } from '../core/exact.ts'
 import { type Rule, ruleFactory } from '../core/rule.ts'
-import { lua } from './lua/sliding-window-log.ts'
 
 /** Cells before the entries: where the oldest entry is, how many there are, and their units. */
 const FIRST = 0
@@ -19,7 +18,7 @@ const algorithm = completeAlgorithm({
   mostLimit: 10_000,
   mostLimitRemedy: 'It keeps an entry per admission; use slidingWindowCounter for larger limits.',
   grows: true,
-  lua,
+  lua: 'sliding-window-log',
   cells: () => HEAD,
 
   waitUs(cells, _at, rule, cost, nowUs) {

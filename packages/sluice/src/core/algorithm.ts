@@ -74,7 +74,8 @@ export interface Algorithm {
    * `t.refund(…)` alike, and `t.fresh(s, r)` as `freshAtUs`. The cells are `s[1]`, `s[2]`, …; of the
    * rule there are `r.limit`, `r.per`, `r.capacity`, `r.gap`, `r.rest`, `r.parts`, `r.full` and
    * `r.full_rest`, its own parameters by their names, and `r.period`, the word where `per` is one;
-   * times are microseconds. `t.grows` is set where the state is a list, empty at first.
+   * times are microseconds. `t.grows` is set where the state is a list, empty at first. Our own
+   * algorithms give the name that their twin has in `algorithms/lua/index.ts`.
    */
   readonly lua: string
   /** How many cells a state of this rule takes. 0: the rule keeps no state. */

@@ -1,3 +1,4 @@
+import { ownTwins } from '../../algorithms/lua/index.ts'
 import type { Rule } from '../../core/rule.ts'
 import type { Batch, Engine, Found, RowChange } from '../remote/engine.ts'
 import { createEngineTime } from '../remote/engine-time.ts'
@@ -66,7 +67,7 @@ export function createRedisEngine(
     prepare(rule: Rule): void {
       const { algorithm } = rule
       if (algorithm.lua === '' || algorithm.cells(rule) === 0 || twins.has(algorithm.name)) return
-      twins.set(algorithm.name, algorithm.lua)
+      twins.set(algorithm.name, ownTwins.get(algorithm.lua) ?? algorithm.lua)
       decide = runnerOf(send, () => decideScript(twins, clockLine))
     },
     visit: (batch, untilUs) =>

@@ -1,0 +1,18 @@
+import { lua as calendarWindow } from './calendar-window.ts'
+import { lua as fixedWindow } from './fixed-window.ts'
+import { bucketLua, leakyBucketLua } from './fresh-time.ts'
+import { lua as slidingWindowCounter } from './sliding-window-counter.ts'
+import { lua as slidingWindowLog } from './sliding-window-log.ts'
+
+/**
+ * ownTwins are the Lua twins of our algorithms, which give the name in `lua`: so only programs that
+ * use Redis bundle them.
+ */
+export const ownTwins: ReadonlyMap<string, string> = new Map([
+  ['bucket', bucketLua],
+  ['calendar-window', calendarWindow],
+  ['fixed-window', fixedWindow],
+  ['leaky-bucket', leakyBucketLua],
+  ['sliding-window-counter', slidingWindowCounter],
+  ['sliding-window-log', slidingWindowLog],
+])
