@@ -32,21 +32,12 @@ function readerOf(process: NodeProcess | undefined): () => number {
   }
 }
 
-/** What `hrtime` read when performance.now() was 0: the closest of some readings on both sides. */
+/** What `hrtime` read when performance.now() was 0. Reading it first makes the difference too small. */
 function zeroOf(hrtime: NodeProcess['hrtime']): number {
-  const readUs = () => {
-    const [seconds, nanoseconds] = hrtime()
-    return seconds * 1_000_000 + nanoseconds / 1_000
-  }
-  let zeroUs = 0
-  let closestUs = Number.POSITIVE_INFINITY
+  let zeroUs = Number.NEGATIVE_INFINITY
   for (let i = 0; i < 10; i += 1) {
-    const beforeUs = readUs()
-    const us = now() * 1_000
-    const afterUs = readUs()
-    if (afterUs - beforeUs >= closestUs) continue
-    closestUs = afterUs - beforeUs
-    zeroUs = (beforeUs + afterUs) / 2 - us
+    const [seconds, nanoseconds] = hrtime()
+    zeroUs = Math.max(zeroUs, seconds * 1_000_000 + nanoseconds / 1_000 - now() * 1_000)
   }
   return zeroUs
 }
@@ -60,28 +51,28 @@ const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
  */
 export const systemClock: Clock = {
   nowUs: readerOf((globalThis as { process?: NodeProcess }).process),
-  async sleep(ms, signal) {
+  sleep(ms, signal) {
     const untilMs = now() + ms
-    for (let left = ms; left > 0; left = untilMs - now()) {
-      await timeout(Math.min(Math.ceil(left), LONGEST_TIMEOUT_MS), signal)
-    }
-    signal?.throwIfAborted()
+    return new Promise((resolve, reject) => {
+      let timer: ReturnType<typeof setTimeout>
+      const abort = () => {
+        clearTimeout(timer)
+        reject(signal?.reason)
+      }
+      const sleepOn = () => {
+        const leftMs = Math.ceil(untilMs - now())
+        if (leftMs > 0) {
+          timer = setTimeout(sleepOn, Math.min(leftMs, LONGEST_TIMEOUT_MS))
+        } else {
+          signal?.removeEventListener('abort', abort)
+          resolve()
+        }
+      }
+      if (signal?.aborted) return abort()
+      signal?.addEventListener('abort', abort, { once: true })
+      sleepOn()
+    })
   },
-}
-
-function timeout(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason)
-    const abort = () => {
-      clearTimeout(timer)
-      reject(signal?.reason)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', abort)
-      resolve()
-    }, ms)
-    signal?.addEventListener('abort', abort, { once: true })
-  })
 }
 
 /**
