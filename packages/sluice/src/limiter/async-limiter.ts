@@ -13,7 +13,7 @@ import { isPolicy, type Policy, ruleList } from './policy.ts'
 import { checkRequests } from './requests.ts'
 import { noteRules } from './rules-of.ts'
 import type { AsyncLimiter, AsyncLimiterOptions, CallOptions } from './verbs.ts'
-import { checkWait, knownWaitUs, tooLong } from './wait-options.ts'
+import { checkWait, outlookOf } from './wait-options.ts'
 
 /**
  * createAsyncLimiter is the `createLimiter` of an asynchronous store: all verbs are promises. A store
@@ -108,10 +108,9 @@ export function createAsyncLimiter(
         check: () => look(true),
         async outlook(ahead) {
           const seen = await look(false)
-          // Nobody counts while everything passes.
-          const isOpen = seen.source === 'open'
-          const waitUs = isOpen ? 0 : knownWaitUs(seen, setOf(key, call).rules, ahead, cost)
-          return { waitUs, refusal: tooLong(seen, waitUs) }
+          // Nothing is counted while everything passes.
+          const rules = seen.source === 'open' ? [] : setOf(key, call).rules
+          return outlookOf(seen, rules, ahead, cost)
         },
       })
       return report(decision, key, cost)

@@ -1,6 +1,7 @@
 import { type Clock, steadyClock } from '../core/clock.ts'
 import { type Decision, withoutDelay } from '../core/decision.ts'
-import { createAbortCalls } from './abort-calls.ts'
+import { createStops } from './stops.ts'
+import type { Outlook } from './wait-options.ts'
 
 /** One call of `wait` that is in line, on a store that answers later. */
 interface AsyncWaiter {
@@ -11,7 +12,7 @@ interface AsyncWaiter {
   /** Decides and spends. */
   check(): Promise<Decision>
   /** The least wait that is known with `ahead` units in line, and the answer if it is too long. */
-  outlook(ahead: number): Promise<{ readonly waitUs: number; readonly refusal: Decision }>
+  outlook(ahead: number): Promise<Outlook>
 }
 
 /** Line is the calls that wait for one key. */
@@ -35,35 +36,25 @@ export interface AsyncLine {
 export function createAsyncLine(clock: Clock): AsyncLine {
   const lines = new Map<string, Line>()
   const nowUs = steadyClock(clock)
-  const abortCalls = createAbortCalls()
-  const closing = new AbortController()
+  const stops = createStops()
 
   async function join(key: string, waiter: AsyncWaiter): Promise<Decision> {
     const line = lines.get(key) ?? { waiting: 0, units: 0, last: Promise.resolve(), wake() {} }
     lines.set(key, line)
-    const { waiting, units, last: before } = line
-    let leave = () => {}
-    const left = new Promise<void>((resolve) => {
-      leave = resolve
-    })
-    line.last = Promise.all([before, left]).then(() => {})
+    const ahead = { waiting: line.waiting, units: line.units, before: line.last }
     line.waiting += 1
     line.units += waiter.cost
-    const stop = new AbortController()
-    const done = abortCalls.on(waiter.signal, (reason) => stop.abort(reason))
-    const undone = abortCalls.on(closing.signal, (reason) => stop.abort(reason))
-    try {
-      return await stand(line, waiter, { waiting, units, before }, stop.signal)
-    } finally {
-      done()
-      undone()
-      // Ends a sleep that nobody waits for any more.
-      stop.abort()
+    const decided = stops.run(waiter.signal, (stop) =>
+      // Ends a sleep that no call waits for any more.
+      stand(line, waiter, ahead, stop.signal).finally(() => stop.abort()),
+    )
+    const left = () => {
       line.waiting -= 1
       line.units -= waiter.cost
       if (line.waiting === 0) lines.delete(key)
-      leave()
     }
+    line.last = Promise.allSettled([ahead.before, decided.finally(left)]).then(() => {})
+    return decided
   }
 
   async function stand(
@@ -114,6 +105,6 @@ export function createAsyncLine(clock: Clock): AsyncLine {
     wakeAll() {
       for (const line of lines.values()) line.wake()
     },
-    close: (reason) => closing.abort(reason),
+    close: stops.close,
   }
 }

@@ -16,7 +16,7 @@ import type {
   Limiter,
   LimiterOptions,
 } from './verbs.ts'
-import { checkWait, knownWaitUs, tooLong } from './wait-options.ts'
+import { checkWait, outlookOf } from './wait-options.ts'
 import { createWaitQueue } from './wait-queue.ts'
 
 /**
@@ -127,11 +127,7 @@ function createSyncLimiter(
         cost,
         ...limits,
         check: () => look(true),
-        outlook(ahead) {
-          const seen = look(false)
-          const waitUs = knownWaitUs(seen, setOf(key, call).rules, ahead, cost)
-          return { waitUs, refusal: tooLong(seen, waitUs) }
-        },
+        outlook: (ahead) => outlookOf(look(false), setOf(key, call).rules, ahead, cost),
       })
       return report(decision, key, cost)
     },

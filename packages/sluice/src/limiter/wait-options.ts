@@ -5,23 +5,28 @@ import { checkOptions, checkWhole } from '../core/options.ts'
 import type { Rule } from '../core/rule.ts'
 import type { WaitOptions } from './verbs.ts'
 
-/** knownWaitUs is the least until `cost` passes, or its slot comes, with `ahead` units before it. */
-export function knownWaitUs(
-  { allowed, retryAfterMs, delayMs, rules: each }: Decision,
+/** Outlook is the least wait that is known, and the answer to a call for which that is too long. */
+export interface Outlook {
+  readonly waitUs: number
+  readonly refusal: Decision
+}
+
+/** outlookOf is what a decision tells about `cost` with `ahead` units in line before it. */
+export function outlookOf(
+  seen: Decision,
   rules: readonly Rule[],
   ahead: number,
   cost: number,
-): number {
-  let known = Math.round((allowed ? delayMs : retryAfterMs) * 1_000)
-  for (let i = 0; i < rules.length; i += 1) {
-    const rule = rules[i]
-    const waitUs = Math.round(each[i].retryAfterMs * 1_000)
-    const resetUs = Math.round(each[i].resetAfterMs * 1_000)
-    const { remaining } = each[i]
-    const line = rule.algorithm.lineUs(rule, waitUs, resetUs, remaining, ahead, cost)
-    if (line > known) known = line
-  }
-  return known
+): Outlook {
+  let waitUs = Math.round((seen.allowed ? seen.delayMs : seen.retryAfterMs) * 1_000)
+  rules.forEach((rule, i) => {
+    const { retryAfterMs, resetAfterMs, remaining } = seen.rules[i]
+    const [retryUs, resetUs] = [Math.round(retryAfterMs * 1_000), Math.round(resetAfterMs * 1_000)]
+    const lineUs = rule.algorithm.lineUs(rule, retryUs, resetUs, remaining, ahead, cost)
+    if (lineUs > waitUs) waitUs = lineUs
+  })
+  const refusal = { ...seen, allowed: false, retryAfterMs: waitUs / 1_000, delayMs: 0 }
+  return { waitUs, refusal }
 }
 
 const WAIT_OPTIONS = ['signal', 'maxWaitMs', 'maxWaiting', 'tier']
@@ -35,11 +40,6 @@ export function checkWait(options: WaitOptions) {
   checkSignal(signal)
   signal?.throwIfAborted()
   return { signal, maxWaitUs, maxWaiting, call: tier === undefined ? undefined : { tier } }
-}
-
-/** tooLong is the answer to a `wait` that saw this, where the least known wait is too long. */
-export function tooLong(seen: Decision, waitUs: number): Decision {
-  return { ...seen, allowed: false, retryAfterMs: waitUs / 1_000, delayMs: 0 }
 }
 
 /** Throws unless `signal` is an AbortSignal or left out. */

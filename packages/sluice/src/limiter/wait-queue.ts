@@ -1,6 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import { type Decision, withoutDelay } from '../core/decision.ts'
-import { createAbortCalls } from './abort-calls.ts'
+import { createStops } from './stops.ts'
+import type { Outlook } from './wait-options.ts'
 
 /** One call of `wait` that is in line. All its functions may throw. */
 export interface Waiter {
@@ -14,12 +15,6 @@ export interface Waiter {
   outlook(ahead: number): Outlook
 }
 
-/** Outlook is the least wait that is known, and the answer to whom that is too long. */
-export interface Outlook {
-  readonly waitUs: number
-  readonly refusal: Decision
-}
-
 interface Place extends Waiter {
   readonly deadlineUs: number
   resolve(decision: Decision): void
@@ -27,7 +22,7 @@ interface Place extends Waiter {
 }
 
 interface Line {
-  places: Place[]
+  readonly places: Place[]
   /** The units that all of them want. */
   units: number
   /** When the line is looked at again. */
@@ -49,48 +44,37 @@ export interface WaitQueue {
 
 export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
   const lines = new Map<string, Line>()
-  const abortCalls = createAbortCalls()
-  /** Ends the holds of admitted calls. */
-  const holds = new Set<(reason: unknown) => void>()
+  const stops = createStops()
 
   async function join(key: string, waiter: Waiter): Promise<Decision> {
-    const line = lines.get(key)
-    const waiting = line?.places.length ?? 0
-    const { waitUs, refusal } = waiter.outlook(line?.units ?? 0)
+    const line = lines.get(key) ?? { places: [], units: 0, wakeUs: 0, wake() {} }
+    const { waitUs, refusal } = waiter.outlook(line.units)
     if (waitUs > waiter.maxWaitUs) return refusal
-    if (waiting === 0) {
-      const decision = waiter.check()
-      if (decision.allowed) return held(decision, waiter.signal)
-    }
-    if (waiting >= waiter.maxWaiting) return refusal
-    return stand(key, line, waiter)
+    const first = line.places.length === 0 ? waiter.check() : refusal
+    if (first.allowed && first.delayMs === 0) return first
+    if (!first.allowed && line.places.length >= waiter.maxWaiting) return refusal
+    return stops.run(waiter.signal, async ({ signal }) => {
+      const decision = first.allowed ? first : await stand(key, line, waiter, signal)
+      if (decision.delayMs === 0) return decision
+      // The slot in a leaky bucket: no delay is left then.
+      await clock.sleep(decision.delayMs, signal)
+      return withoutDelay(decision)
+    })
   }
 
-  function stand(key: string, joined: Line | undefined, waiter: Waiter): Promise<Decision> {
-    const line = joined ?? { places: [], units: 0, wakeUs: 0, wake() {} }
+  function stand(key: string, line: Line, waiter: Waiter, signal: AbortSignal): Promise<Decision> {
     return new Promise((resolve, reject) => {
-      const { signal } = waiter
-      const done = abortCalls.on(signal, (reason) => {
+      const deadlineUs = nowUs() + waiter.maxWaitUs
+      const place = { ...waiter, deadlineUs, resolve, reject }
+      signal.addEventListener('abort', () => {
         leave(line, place)
-        reject(reason)
+        reject(signal.reason)
         line.wake()
       })
-      const place: Place = {
-        ...waiter,
-        deadlineUs: nowUs() + waiter.maxWaitUs,
-        resolve(decision) {
-          done()
-          resolve(decision.allowed ? held(decision, signal) : decision)
-        },
-        reject(reason) {
-          done()
-          reject(reason)
-        },
-      }
       line.places.push(place)
       line.units += place.cost
-      if (joined) {
-        if (place.deadlineUs < line.wakeUs) line.wake()
+      if (lines.has(key)) {
+        if (deadlineUs < line.wakeUs) line.wake()
       } else {
         lines.set(key, line)
         void serve(key, line)
@@ -102,55 +86,44 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
   async function serve(key: string, line: Line): Promise<void> {
     while (line.places.length > 0) {
       const now = nowUs()
-      const sleepUs = serveHead(line, now)
+      const [head] = line.places
+      const sleepUs = serveHead(line, head, now)
       if (sleepUs === 0) continue
-      refuseLate(line, now)
       line.wakeUs = now + sleepUs
-      for (const { deadlineUs } of line.places) line.wakeUs = Math.min(line.wakeUs, deadlineUs)
+      for (const place of [...line.places]) {
+        // The time of one behind the head may be over before its turn has come.
+        const isLate = place !== head && place.deadlineUs <= now
+        if (isLate) answer(line, place, () => place.outlook(head.cost).refusal)
+        else line.wakeUs = Math.min(line.wakeUs, place.deadlineUs)
+      }
       await sleep(line, line.wakeUs - now)
     }
     lines.delete(key)
   }
 
   /** Answers the head of the line and gives 0, or gives the microseconds until it may pass. */
-  function serveHead(line: Line, now: number): number {
-    const head = line.places[0]
-    try {
+  function serveHead(line: Line, head: Place, now: number): number {
+    let retryAfterMs = 0
+    answer(line, head, () => {
       const { waitUs, refusal } = head.outlook(0)
-      const inTime = waitUs === 0 || now + waitUs <= head.deadlineUs
-      const decision = inTime ? head.check() : refusal
-      if (inTime && !decision.allowed) return Math.round(decision.retryAfterMs * 1_000)
-      head.resolve(decision)
-    } catch (error) {
-      head.reject(error)
-    }
-    leave(line, head)
-    return 0
+      if (waitUs > 0 && now + waitUs > head.deadlineUs) return refusal
+      const decision = head.check()
+      retryAfterMs = decision.retryAfterMs
+      return decision.allowed ? decision : undefined
+    })
+    return Math.round(retryAfterMs * 1_000)
   }
 
-  /** Refuses those behind the head whose time is over before their turn has come. */
-  function refuseLate(line: Line, now: number): void {
-    const head = line.places[0]
-    for (const place of line.places.filter((one) => one !== head && one.deadlineUs <= now)) {
-      leave(line, place)
-      try {
-        place.resolve(place.outlook(head.cost).refusal)
-      } catch (error) {
-        place.reject(error)
-      }
-    }
-  }
-
-  /** Sleeps until woken. A clock that cannot sleep rejects everybody: nobody would ever be served. */
-  async function sleep(line: Line, us: number): Promise<void> {
-    const sleeper = new AbortController()
-    line.wake = () => sleeper.abort()
+  /** Answers a place, which leaves the line; undefined: it stays. */
+  function answer(line: Line, place: Place, decide: () => Decision | undefined): void {
     try {
-      await clock.sleep(us / 1_000, sleeper.signal)
+      const decision = decide()
+      if (decision === undefined) return
+      place.resolve(decision)
     } catch (error) {
-      if (!sleeper.signal.aborted) rejectAll(line, error)
+      place.reject(error)
     }
-    line.wake = () => {}
+    leave(line, place)
   }
 
   function leave(line: Line, place: Place): void {
@@ -160,26 +133,19 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
     line.units -= place.cost
   }
 
-  function rejectAll(line: Line, reason: unknown): void {
-    for (const place of line.places) place.reject(reason)
-    line.places = []
-    line.units = 0
-  }
-
-  /** Holds an admitted call until its slot in a leaky bucket; no delay is left then. */
-  async function held(decision: Decision, signal: AbortSignal | undefined): Promise<Decision> {
-    if (decision.delayMs === 0) return decision
-    const hold = new AbortController()
-    const end = (reason: unknown) => hold.abort(reason)
-    const done = abortCalls.on(signal, end)
-    holds.add(end)
+  /** Sleeps until woken. A clock that cannot sleep rejects everybody: nobody would ever be served. */
+  async function sleep(line: Line, us: number): Promise<void> {
+    const sleeper = new AbortController()
+    line.wake = () => sleeper.abort()
     try {
-      await clock.sleep(decision.delayMs, hold.signal)
-    } finally {
-      done()
-      holds.delete(end)
+      await clock.sleep(us / 1_000, sleeper.signal)
+    } catch (error) {
+      if (sleeper.signal.aborted) return
+      for (const place of [...line.places]) {
+        leave(line, place)
+        place.reject(error)
+      }
     }
-    return withoutDelay(decision)
   }
 
   return {
@@ -188,12 +154,6 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
     wakeAll() {
       for (const line of lines.values()) line.wake()
     },
-    close(reason) {
-      for (const end of [...holds]) end(reason)
-      for (const line of lines.values()) {
-        rejectAll(line, reason)
-        line.wake()
-      }
-    },
+    close: stops.close,
   }
 }
