@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { RECENT } from '../core/algorithm.ts'
 import type { Rule } from '../core/rule.ts'
 import { shareOf } from '../failure/share.ts'
 import { calendarWindow } from './calendar-window.ts'
@@ -83,9 +84,9 @@ describe('calendarWindow', () => {
     const rule = calendarWindow({ limit: 5, per: 'day' })
     const { refund, remaining } = rule.algorithm
     const cells = spent(rule, 4, at('2026-01-31'))
-    refund(cells, 0, rule, 1, at('2026-02-01') - 1)
+    refund(cells, 0, rule, 1, at('2026-02-01') - 1, RECENT)
     expect(remaining(cells, 0, rule, at('2026-02-01') - 1)).toBe(2)
-    refund(cells, 0, rule, 3, at('2026-02-01'))
+    refund(cells, 0, rule, 3, at('2026-02-01'), RECENT)
     expect(remaining(cells, 0, rule, at('2026-02-01'))).toBe(5)
   })
 

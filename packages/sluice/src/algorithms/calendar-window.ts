@@ -1,4 +1,4 @@
-import { completeAlgorithm } from '../core/algorithm.ts'
+import { completeAlgorithm, RECENT } from '../core/algorithm.ts'
 import { MOST_COUNT } from '../core/exact.ts'
 import { type Rule, type RuleOptions, ruleFactory } from '../core/rule.ts'
 
@@ -48,7 +48,8 @@ const algorithm = completeAlgorithm({
     cells[at + 1] = Math.min(used + cost, MOST_COUNT)
   },
 
-  refund(cells, at, _rule, cost, nowUs) {
+  refund(cells, at, rule, cost, nowUs, spentUs) {
+    if (spentUs !== RECENT && endOf(rule, spentUs) !== cells[at]) return
     cells[at + 1] = Math.max(0, usedIn(cells, at, nowUs) - cost)
   },
 

@@ -34,7 +34,8 @@ const algorithm = completeAlgorithm({
     cells[at + 1] = Math.min(used + cost, MOST_COUNT)
   },
 
-  refund(cells, at, rule, cost, nowUs) {
+  refund(cells, at, rule, cost, nowUs, spentUs) {
+    if (spentUs < cells[at]) return
     cells[at + 1] = Math.max(0, usedIn(cells, at, rule, nowUs) - cost)
   },
 

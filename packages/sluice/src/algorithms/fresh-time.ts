@@ -66,16 +66,20 @@ export const freshTime: FreshTime = {
     if (sum - nowUs >= CENTURY_US) stopAtCentury(cells, at, rule, nowUs)
   },
 
-  refund(cells, at, rule, cost, nowUs) {
+  // What has refilled since the spend is not given back again.
+  refund(cells, at, rule, cost, nowUs, spentUs) {
     if (cells[at] < nowUs) return
-    let rest = cells[at] - cost * rule.gapUs
+    let rest = cells[at] - cost * rule.gapUs + Math.max(0, nowUs - spentUs)
+    let parts = 0
     if (rule.gapParts !== 1) {
-      const parts = cells[at + 1] - cost * rule.gapRest
+      parts = cells[at + 1] - cost * rule.gapRest
       const carried = Math.floor(parts / rule.gapParts)
       rest += carried
-      cells[at + 1] = rest < nowUs ? 0 : parts - carried * rule.gapParts
+      parts -= carried * rule.gapParts
     }
+    if (rest > cells[at] || (rest === cells[at] && parts >= cells[at + 1])) return
     cells[at] = rest < nowUs ? nowUs : rest
+    if (rule.gapParts !== 1) cells[at + 1] = rest < nowUs ? 0 : parts
   },
 
   remaining(cells, at, rule, nowUs) {

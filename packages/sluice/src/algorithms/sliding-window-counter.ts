@@ -30,9 +30,12 @@ const algorithm = completeAlgorithm({
     cells[at + 1] = Math.min(cells[at + 1] + cost, MOST_COUNT)
   },
 
-  refund(cells, at, rule, cost, nowUs) {
+  refund(cells, at, rule, cost, nowUs, spentUs) {
     roll(cells, at, rule, nowUs)
-    cells[at + 1] = Math.max(0, cells[at + 1] - cost)
+    const sinceUs = cells[at] - spentUs
+    // In this window or the one before; what is older counts no more.
+    const counted = sinceUs <= 0 ? at + 1 : at + 2
+    if (sinceUs <= rule.perUs) cells[counted] = Math.max(0, cells[counted] - cost)
   },
 
   remaining: (cells, at, rule, nowUs) => Math.max(0, rule.limit - usedAt(cells, at, rule, nowUs)),

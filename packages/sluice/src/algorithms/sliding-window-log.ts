@@ -1,4 +1,4 @@
-import { completeAlgorithm } from '../core/algorithm.ts'
+import { completeAlgorithm, RECENT } from '../core/algorithm.ts'
 import { mulDiv } from '../core/exact.ts'
 import { type Rule, ruleFactory } from '../core/rule.ts'
 
@@ -44,15 +44,17 @@ const algorithm = completeAlgorithm({
     cells[UNITS] += cost
   },
 
-  refund(cells, _at, rule, cost, nowUs) {
+  refund(cells, _at, rule, cost, nowUs, spentUs) {
     dropExpired(cells, rule, nowUs)
-    for (let left = cost; left > 0 && cells[COUNT] > 0; ) {
-      const entry = entryAt(cells, cells[COUNT] - 1)
+    let left = cost
+    for (let i = cells[COUNT] - 1; i >= 0 && left > 0; i -= 1) {
+      const entry = entryAt(cells, i)
+      if (spentUs !== RECENT && spentUs !== cells[entry]) continue
       const units = Math.min(left, cells[entry + 1])
       left -= units
       cells[entry + 1] -= units
       cells[UNITS] -= units
-      if (cells[entry + 1] === 0) cells[COUNT] -= 1
+      if (cells[entry + 1] === 0) removeEntry(cells, i)
     }
   },
 
@@ -129,6 +131,16 @@ function entryAt(cells: Float64Array, i: number): number {
 /** The time of the newest entry; 0 when there is none. */
 function newest(cells: Float64Array): number {
   return cells[COUNT] === 0 ? 0 : cells[entryAt(cells, cells[COUNT] - 1)]
+}
+
+/** Removes entry `i`: those after it move up. */
+function removeEntry(cells: Float64Array, i: number): void {
+  cells[COUNT] -= 1
+  for (let j = i; j < cells[COUNT]; j += 1) {
+    const [entry, next] = [entryAt(cells, j), entryAt(cells, j + 1)]
+    cells[entry] = cells[next]
+    cells[entry + 1] = cells[next + 1]
+  }
 }
 
 function dropExpired(cells: Float64Array, rule: Rule, nowUs: number): void {

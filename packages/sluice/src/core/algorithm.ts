@@ -86,8 +86,19 @@ export interface Algorithm {
   take(cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number): number
   /** Debits `cost`, at least 1, whether it fits or leaves debt. */
   spend(cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number): void
-  /** Undoes a recent spend, as far as there is something to undo. */
-  refund(cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number): void
+  /**
+   * Gives back `cost` units that were spent at `spentUs`, as far as they still count: nothing of a
+   * window that has closed, of a bucket what has not refilled since, of a log its own entry. With
+   * `RECENT` it undoes the latest spends, whenever they were made.
+   */
+  refund(
+    cells: Float64Array,
+    at: number,
+    rule: Rule,
+    cost: number,
+    nowUs: number,
+    spentUs: number,
+  ): void
   /** Whole units that would pass now, from 0 to capacity. */
   remaining(cells: Float64Array, at: number, rule: Rule, nowUs: number): number
   /** The first microsecond from which on the state equals a key never seen; at most 0 if it does. */
@@ -134,6 +145,9 @@ export interface Windows {
   /** Whether they begin at given instants, so that an interval of `leastUs` may reach into two. */
   readonly edges: boolean
 }
+
+/** RECENT stands for the instant of a spend that is not known: it was the latest. */
+export const RECENT = Number.MAX_SAFE_INTEGER
 
 /** What an algorithm must bring, and what it may. */
 export const required = ['cells', 'waitUs', 'spend', 'remaining', 'freshAtUs', 'merge'] as const

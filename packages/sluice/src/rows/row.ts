@@ -90,17 +90,18 @@ function noteDelays(
   }
 }
 
-/** refundRow gives `cost` back to every rule. */
+/** refundRow gives `cost` back to every rule, as it was spent at `spentUs`. */
 export function refundRow(
   set: LaidRules,
   { cells, base, lists }: Row,
   cost: number,
   nowUs: number,
+  spentUs: number,
 ): void {
   for (let i = 0; i < set.rules.length; i += 1) {
     const rule = set.rules[i]
     const at = base + set.at[i]
-    rule.algorithm.refund(stateOf(rule, cells, at, lists), at, rule, cost, nowUs)
+    rule.algorithm.refund(stateOf(rule, cells, at, lists), at, rule, cost, nowUs, spentUs)
   }
 }
 

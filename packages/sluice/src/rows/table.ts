@@ -1,3 +1,4 @@
+import { RECENT } from '../core/algorithm.ts'
 import type { Rule } from '../core/rule.ts'
 import type { Table } from '../stores/store.ts'
 import { type Blocks, createBlocks } from './blocks.ts'
@@ -89,7 +90,7 @@ export function createTable(
     },
 
     refund(set, key, cost, nowUs) {
-      if (find(set, key, nowUs)) refundRow(set, rows, cost, nowUs)
+      if (find(set, key, nowUs)) refundRow(set, rows, cost, nowUs, RECENT)
       else start.prepare(set, nowUs)
     },
 

@@ -8,7 +8,8 @@ export interface Meter {
   /** Whether the state then equals that of a key never seen. */
   isFresh(atUs: number): boolean
   spend(units: number, nowUs: number): void
-  refund(units: number, nowUs: number): void
+  /** Gives back units spent at `spentUs`; left out: the latest. */
+  refund(units: number, nowUs: number, spentUs?: number): void
   /** Goes over to a rule with other figures; the units used at `nowUs` stay used. */
   carry(rule: Rule, nowUs: number): void
   copy(): Meter
@@ -81,8 +82,11 @@ function bucketMeter(rule: Rule, level = 0n, sinceUs = 0): Meter {
     passes: (units, us) => levelAt(us) + BigInt(units) * per() <= BigInt(rule.capacity) * per(),
     isFresh: (us) => levelAt(us) === 0n,
     spend: (units, nowUs) => set(levelAt(nowUs) + BigInt(units) * per(), nowUs),
-    refund(units, nowUs) {
-      if (rule.algorithm.name !== 'leaky-bucket') set(levelAt(nowUs) - BigInt(units) * per(), nowUs)
+    refund(units, nowUs, spentUs = nowUs) {
+      if (rule.algorithm.name === 'leaky-bucket') return
+      const refilled = limit() * BigInt(Math.max(0, nowUs - spentUs))
+      const back = BigInt(units) * per() - refilled
+      if (back > 0n) set(levelAt(nowUs) - back, nowUs)
     },
     carry(to, nowUs) {
       // The same fill in parts of the other rule, rounded up to what drains in a whole part of a
@@ -119,8 +123,8 @@ function fixedWindowMeter(rule: Rule, opened = 0, spends: Spent[] = []): Meter {
       if (spends.length === 0) opened = opening(nowUs)
       spends = [...spends, { atUs: nowUs, units }]
     },
-    refund(units, nowUs) {
-      spends = takeNewest(openSpends(nowUs), units)
+    refund(units, nowUs, spentUs = nowUs) {
+      if (spentUs >= opened) spends = takeNewest(openSpends(nowUs), units)
     },
     carry(to, nowUs) {
       spends = openSpends(nowUs)
@@ -160,9 +164,13 @@ function counterMeter(rule: Rule, spends: Spent[] = []): Meter {
         { atUs: nowUs, units },
       ]
     },
-    refund(units, nowUs) {
-      const current = inWindow(windowOf(nowUs))
-      spends = [...inWindow(windowOf(nowUs) - 1), ...takeNewest(current, units)]
+    refund(units, nowUs, spentUs = nowUs) {
+      const now = windowOf(nowUs)
+      const takeIn = (index: number) => {
+        const own = inWindow(index)
+        return windowOf(spentUs) === index ? takeNewest(own, units) : own
+      }
+      spends = [...takeIn(now - 1), ...takeIn(now)]
     },
     carry(to, nowUs) {
       if (to.perUs !== rule.perUs) {
@@ -184,8 +192,12 @@ function logMeter(rule: Rule, spends: Spent[] = []): Meter {
     spend(units, nowUs) {
       spends = [...counting(nowUs), { atUs: nowUs, units }]
     },
-    refund(units, nowUs) {
-      spends = takeNewest(counting(nowUs), units)
+    refund(units, nowUs, spentUs) {
+      const isOwn = ({ atUs }: Spent) => spentUs === undefined || atUs === spentUs
+      const counted = counting(nowUs)
+      const others = counted.filter((spent) => !isOwn(spent))
+      spends = [...others, ...takeNewest(counted.filter(isOwn), units)]
+      spends.sort((a, b) => a.atUs - b.atUs)
     },
     carry(to, nowUs) {
       spends = counting(nowUs)
@@ -212,8 +224,9 @@ function calendarMeter(rule: Rule, period = '', spends: Spent[] = []): Meter {
       spends = [...counting(nowUs), { atUs: nowUs, units }]
       period = periodOf(rule, nowUs)
     },
-    refund(units, nowUs) {
-      spends = takeNewest(counting(nowUs), units)
+    refund(units, nowUs, spentUs = nowUs) {
+      const isOpen = periodOf(rule, spentUs) === period
+      if (isOpen) spends = takeNewest(counting(nowUs), units)
     },
     carry(to, nowUs) {
       spends = counting(nowUs)

@@ -27,6 +27,9 @@ function t.spend(s, r, cost, now)
   if used == 0 then s[1] = end_of(r, now) end
   s[2] = math.min(used + cost, MOST_COUNT)
 end
-function t.refund(s, r, cost, now) s[2] = math.max(0, used_in(s, now) - cost) end
+function t.refund(s, r, cost, now, spent)
+  if spent ~= RECENT and end_of(r, spent) ~= s[1] then return end
+  s[2] = math.max(0, used_in(s, now) - cost)
+end
 function t.fresh(s, r) return s[2] == 0 and 0 or s[1] end
 return t`

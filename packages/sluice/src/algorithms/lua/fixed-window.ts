@@ -11,6 +11,8 @@ function t.spend(s, r, cost, now)
   if used == 0 then s[1] = r.align == 'clock' and now - now % r.per or now end
   s[2] = math.min(used + cost, MOST_COUNT)
 end
-function t.refund(s, r, cost, now) s[2] = math.max(0, used_in(s, r, now) - cost) end
+function t.refund(s, r, cost, now, spent)
+  if spent >= s[1] then s[2] = math.max(0, used_in(s, r, now) - cost) end
+end
 function t.fresh(s, r) return s[2] == 0 and 0 or s[1] + r.per end
 return t`

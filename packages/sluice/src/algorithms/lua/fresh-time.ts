@@ -22,16 +22,18 @@ function t.spend(s, r, cost, now)
   s[1] = sum
   if sum - now >= CENTURY then s[1], s[2] = now + CENTURY, 0 end
 end
-function t.refund(s, r, cost, now)
+function t.refund(s, r, cost, now, spent)
   if s[1] < now then return end
-  local left = s[1] - cost * r.gap
+  local left, parts = s[1] - cost * r.gap + math.max(0, now - spent), 0
   if r.parts ~= 1 then
-    local parts = s[2] - cost * r.rest
+    parts = s[2] - cost * r.rest
     local carried = math.floor(parts / r.parts)
     left = left + carried
-    s[2] = left < now and 0 or parts - carried * r.parts
+    parts = parts - carried * r.parts
   end
+  if left > s[1] or left == s[1] and parts >= s[2] then return end
   s[1] = math.max(left, now)
+  s[2] = left < now and 0 or parts
 end
 function t.fresh(s, r) return (r.parts ~= 1 and s[2] > 0) and s[1] + 1 or s[1] end
 `

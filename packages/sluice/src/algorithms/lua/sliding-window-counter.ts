@@ -29,9 +29,11 @@ function t.spend(s, r, cost, now)
   roll(s, r, now)
   s[2] = math.min(s[2] + cost, MOST_COUNT)
 end
-function t.refund(s, r, cost, now)
+function t.refund(s, r, cost, now, spent)
   roll(s, r, now)
-  s[2] = math.max(0, s[2] - cost)
+  local since = s[1] - spent
+  local counted = since <= 0 and 2 or 3
+  if since <= r.per then s[counted] = math.max(0, s[counted] - cost) end
 end
 function t.fresh(s, r)
   if s[2] > 0 then return s[1] + 2 * r.per end

@@ -27,14 +27,19 @@ function t.spend(s, r, cost, now)
     s[#s + 1] = cost
   end
 end
-function t.refund(s, r, cost, now)
+function t.refund(s, r, cost, now, spent)
   drop_expired(s, r, now)
   local left = cost
-  while left > 0 and #s > 0 do
-    local units = math.min(left, s[#s])
-    left = left - units
-    s[#s] = s[#s] - units
-    if s[#s] == 0 then s[#s - 1], s[#s] = nil, nil end
+  for i = #s, 2, -2 do
+    if spent == RECENT or spent == s[i - 1] then
+      local units = math.min(left, s[i])
+      left = left - units
+      s[i] = s[i] - units
+      if s[i] == 0 then
+        table.remove(s, i)
+        table.remove(s, i - 1)
+      end
+    end
   end
 end
 function t.fresh(s, r) return #s == 0 and 0 or s[#s - 1] + r.per end

@@ -243,7 +243,7 @@ local function other(key, value, set, word)
     elseif verb == 'r' then
       for i = 1, #rules do
         local give_back = rules[i].refund
-        if give_back and (more == 0 or now < more) then give_back(rules[i].s, rules[i], units, now) end
+        if give_back and (more == 0 or now < more) then give_back(rules[i].s, rules[i], units, now, RECENT) end
       end
     elseif verb == 'x' then
       forget()

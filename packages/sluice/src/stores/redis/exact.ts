@@ -5,6 +5,7 @@
 export const exact = `
 local CENTURY = 3155760000000000
 local MOST_COUNT = 35184372088832
+local RECENT = 9007199254740991
 local function mul_div(a, b, c)
   local product = a * b
   if product <= 9007199254740991 then return math.floor(product / c) end

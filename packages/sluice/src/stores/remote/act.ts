@@ -1,3 +1,4 @@
+import { RECENT } from '../../core/algorithm.ts'
 import type { Decision, Source } from '../../core/decision.ts'
 import { decisionOf } from '../../rows/decision-of.ts'
 import type { OpenRow } from '../../rows/open-row.ts'
@@ -41,7 +42,7 @@ function act(request: Request, set: RemoteRules, nowUs: number): number {
     if (cost > 0) spendRow(set, row, cost, nowUs)
   } else if (verb === 'refund') {
     const { untilUs } = request
-    if (untilUs === 0 || nowUs < untilUs) refundRow(set, row, cost, nowUs)
+    if (untilUs === 0 || nowUs < untilUs) refundRow(set, row, cost, nowUs, RECENT)
   } else if (verb === 'reset') {
     row.cells.fill(0)
     row.lists.clear()
