@@ -12,33 +12,37 @@ const models = {
 }
 
 /** Searches every state of a model; its closing lines have the number of errors. */
-function search(spin: string, name: string, ...variant: string[]): string {
+function search(name: string, ...variant: string[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-model-'))
   try {
     const model = new URL(`models/${name}.pml`, import.meta.url).pathname
-    execFileSync(spin, ['-a', ...variant.map((each) => `-D${each}`), model], { cwd: folder })
+    execFileSync(
+      findProgram(['spin'], ['spin']),
+      ['-a', ...variant.map((each) => `-D${each}`), model],
+      { cwd: folder },
+    )
     const flags = ['-O2', '-w', '-DSAFETY', '-DNOREDUCE', '-DCOLLAPSE']
-    execFileSync('gcc', [...flags, '-o', 'pan', 'pan.c'], { cwd: folder })
-    return spawnSync('./pan', ['-E', '-m10000'], { cwd: folder, encoding: 'utf8' }).stdout
+    execFileSync(findProgram(['gcc'], ['gcc']), [...flags, '-o', 'pan', 'pan.c'], { cwd: folder })
+    return spawnSync(join(folder, 'pan'), ['-E', '-m10000'], { cwd: folder, encoding: 'utf8' })
+      .stdout
   } finally {
     rmSync(folder, { recursive: true })
   }
 }
 
 describe.each(Object.entries(models))('the model of %s', (name, variants) => {
-  let spin: string
   beforeAll(() => {
-    spin = findProgram(['spin'], ['spin'])
+    findProgram(['spin'], ['spin'])
     findProgram(['gcc'], ['gcc'])
   }, 120_000)
 
   it('keeps its promises in every state', { timeout: 60_000 }, () => {
-    const report = search(spin, name)
+    const report = search(name)
     expect(report).toContain('errors: 0')
     expect(report).not.toContain('search depth too small')
   })
 
   it.each(variants)('breaks one in the variant %s', { timeout: 60_000 }, (variant) => {
-    expect(search(spin, name, variant)).toMatch(/assertion violated[\s\S]*errors: 1/)
+    expect(search(name, variant)).toMatch(/assertion violated[\s\S]*errors: 1/)
   })
 })
