@@ -31,6 +31,8 @@ export interface Algorithm {
    * fleet keeps a share of the rule: of less than a unit it has one, and `perUs` is longer instead.
    */
   readonly periods: Readonly<Record<string, number>> | undefined
+  /** What the option is called that gives the rule's time: `hold` where units are held. */
+  readonly span: 'per' | 'hold'
   /** The largest limit, and what to do instead of a larger one. */
   readonly mostLimit: number
   readonly mostLimitRemedy: string
@@ -38,6 +40,11 @@ export interface Algorithm {
   capacity(limit: number, params: Params): number
   /** Whether an admitted request may be told to wait for its slot (`delayUs`). */
   readonly delays: boolean
+  /**
+   * Whether units are held until they are released, rather than spent. The first cell is the row's
+   * generation then, which the row sets with the first hold: a permit of another one is void.
+   */
+  readonly holds: boolean
   /**
    * Whether the state is a list that grows. It then has an array of its own, three cells of 0 until
    * `grow` makes a larger one, and the functions ignore `at`. Few stores can hold lists.
@@ -99,6 +106,20 @@ export interface Algorithm {
     nowUs: number,
     spentUs: number,
   ): void
+  /**
+   * Ends a hold of `cost` units, of which `holdAt` told `hold`; false if it has ended before. Only for
+   * algorithms that hold.
+   */
+  release(
+    cells: Float64Array,
+    at: number,
+    rule: Rule,
+    cost: number,
+    hold: number,
+    nowUs: number,
+  ): boolean
+  /** Right after a spend: what `release` has to know of that hold. */
+  holdAt(cells: Float64Array, at: number): number
   /** Whole units that would pass now, from 0 to capacity. */
   remaining(cells: Float64Array, at: number, rule: Rule, nowUs: number): number
   /** The first microsecond from which on the state equals a key never seen; at most 0 if it does. */
@@ -159,7 +180,9 @@ export const optional = [
   'mostLimitRemedy',
   'capacity',
   'lua',
+  'span',
   'delays',
+  'holds',
   'grows',
   'flows',
   'sharedParams',
@@ -168,6 +191,8 @@ export const optional = [
   'instant',
   'take',
   'refund',
+  'release',
+  'holdAt',
   'delayUs',
   'carry',
   'begin',
@@ -188,10 +213,12 @@ export function completeAlgorithm(given: GivenAlgorithm): Algorithm {
     code: given.code ?? given.name,
     params: given.params ?? {},
     periods: given.periods,
+    span: given.span ?? 'per',
     mostLimit: given.mostLimit ?? MOST_UNITS,
     mostLimitRemedy: given.mostLimitRemedy ?? '',
     capacity: given.capacity ?? ((limit) => limit),
     delays: given.delays ?? false,
+    holds: given.holds ?? false,
     grows: given.grows ?? false,
     flows: given.flows ?? false,
     sharedParams: given.sharedParams ?? ((params) => params),
@@ -204,6 +231,8 @@ export function completeAlgorithm(given: GivenAlgorithm): Algorithm {
     take: given.take ?? takeBy(given),
     spend: given.spend,
     refund: given.refund ?? (() => {}),
+    release: given.release ?? (() => false),
+    holdAt: given.holdAt ?? (() => 0),
     remaining: given.remaining,
     freshAtUs: given.freshAtUs,
     delayUs: given.delayUs ?? (() => 0),

@@ -70,8 +70,10 @@ export function defineRule(algorithm: Algorithm, options: RuleOptions): Rule {
     )
   }
   const where = `${algorithm.name} rule`
-  checkOptions(where, options, ['limit', 'per', 'name', ...Object.keys(algorithm.params)])
-  const { limit, per, name = algorithm.name } = options
+  const { span } = algorithm
+  checkOptions(where, options, ['limit', span, 'name', ...Object.keys(algorithm.params)])
+  const { limit, name = algorithm.name } = options
+  const per = (options as unknown as Record<string, unknown>)[span]
   checkName(`${where}: name`, name)
   checkWhole(
     `rule "${name}": limit`,
@@ -81,7 +83,7 @@ export function defineRule(algorithm: Algorithm, options: RuleOptions): Rule {
     'SLUICE_RULE_LIMIT',
     algorithm.mostLimitRemedy || 'To switch a rule off, use unlimited().',
   )
-  const perUs = perUsOf(algorithm, `rule "${name}": per`, per)
+  const perUs = perUsOf(algorithm, `rule "${name}": ${span}`, per)
   const params = paramsOf(algorithm, options, name)
   const capacity = algorithm.capacity(limit, params)
   checkWhole(`rule "${name}": capacity`, capacity, 1, MOST_UNITS + 1)
@@ -157,14 +159,19 @@ function completeRule(
 }
 
 /** RuleFactory makes rules of one algorithm, which it also gives away. */
-export interface RuleFactory<Options extends RuleOptions = RuleOptions> {
+export interface RuleFactory<Options extends Omit<RuleOptions, 'per'> = RuleOptions> {
   (options: Options): Rule
   readonly algorithm: Algorithm
 }
 
 /** ruleFactory is the factory of an algorithm's rules. */
-export function ruleFactory<Options extends RuleOptions>(
+export function ruleFactory<Options extends Omit<RuleOptions, 'per'> = RuleOptions>(
   algorithm: Algorithm,
 ): RuleFactory<Options> {
-  return Object.assign((options: Options) => defineRule(algorithm, options), { algorithm })
+  return Object.assign(
+    (options: Options) => defineRule(algorithm, options as Options & RuleOptions),
+    {
+      algorithm,
+    },
+  )
 }

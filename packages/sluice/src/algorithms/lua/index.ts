@@ -1,4 +1,5 @@
 import { lua as calendarWindow } from './calendar-window.ts'
+import { lua as concurrency } from './concurrency.ts'
 import { lua as fixedWindow } from './fixed-window.ts'
 import { bucketLua, leakyBucketLua } from './fresh-time.ts'
 import { lua as slidingWindowCounter } from './sliding-window-counter.ts'
@@ -11,6 +12,7 @@ import { lua as slidingWindowLog } from './sliding-window-log.ts'
 export const ownTwins: ReadonlyMap<string, string> = new Map([
   ['bucket', bucketLua],
   ['calendar-window', calendarWindow],
+  ['concurrency', concurrency],
   ['fixed-window', fixedWindow],
   ['leaky-bucket', leakyBucketLua],
   ['sliding-window-counter', slidingWindowCounter],

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest'
+import { concurrency } from './concurrency.ts'
+
+const START_US = 1_767_225_600_000_000
+const SECOND_US = 1_000_000
+
+/** Three units at once, each for 8 s at most: slots of 2 s, and START_US begins one. */
+const rule = concurrency({ limit: 3, hold: '8s' })
+const { take, release, holdAt, remaining, waitUs, freshAtUs } = rule.algorithm
+
+function holding(...takes: readonly [us: number, units: number][]): Float64Array {
+  const cells = new Float64Array(7)
+  for (const [us, units] of takes) expect(take(cells, 0, rule, units, START_US + us)).toBe(0)
+  return cells
+}
+
+describe('concurrency', () => {
+  it('admits no more than the limit at once, and says when the next hold ends', () => {
+    const cells = holding([0, 1], [1, 1], [2 * SECOND_US, 1])
+    expect(take(cells, 0, rule, 1, START_US + 2 * SECOND_US)).toBe(8 * SECOND_US)
+    expect(waitUs(cells, 0, rule, 3, START_US + 2 * SECOND_US)).toBe(10 * SECOND_US)
+    expect(remaining(cells, 0, rule, START_US + 2 * SECOND_US)).toBe(0)
+  })
+
+  it('gives the units of a dead holder back no earlier than hold, and a quarter later at most', () => {
+    for (const us of [0, 1, SECOND_US, 2 * SECOND_US - 1]) {
+      const cells = holding([us, 3])
+      expect(remaining(cells, 0, rule, START_US + us + 8 * SECOND_US)).toBe(0)
+      expect(remaining(cells, 0, rule, START_US + us + 10 * SECOND_US)).toBe(3)
+    }
+  })
+
+  it('admits at the instant that it named, and not a microsecond before', () => {
+    const cells = holding([1_234_567, 3])
+    const nowUs = START_US + 3 * SECOND_US
+    const wait = waitUs(cells, 0, rule, 1, nowUs)
+    expect(remaining(cells, 0, rule, nowUs + wait - 1)).toBe(0)
+    expect(remaining(cells, 0, rule, nowUs + wait)).toBe(3)
+    expect(freshAtUs(cells, 0, rule)).toBe(nowUs + wait)
+  })
+
+  it('frees the units of a release at once, and no others', () => {
+    const cells = holding([0, 1])
+    const first = holdAt(cells, 0)
+    take(cells, 0, rule, 2, START_US + 3 * SECOND_US)
+    const second = holdAt(cells, 0)
+    expect(release(cells, 0, rule, 1, first, START_US + 3 * SECOND_US)).toBe(true)
+    expect(remaining(cells, 0, rule, START_US + 3 * SECOND_US)).toBe(1)
+    expect(release(cells, 0, rule, 1, first, START_US + 3 * SECOND_US)).toBe(false)
+    expect(release(cells, 0, rule, 2, second, START_US + 3 * SECOND_US)).toBe(true)
+    expect(freshAtUs(cells, 0, rule)).toBe(0)
+  })
+
+  it('frees nothing by a release after the hold has ended', () => {
+    const cells = holding([0, 2])
+    const hold = holdAt(cells, 0)
+    take(cells, 0, rule, 3, START_US + 10 * SECOND_US)
+    expect(release(cells, 0, rule, 2, hold, START_US + 10 * SECOND_US)).toBe(false)
+    expect(remaining(cells, 0, rule, START_US + 10 * SECOND_US)).toBe(0)
+  })
+
+  it('keeps what is held when the clock steps back', () => {
+    const cells = holding([6 * SECOND_US, 2])
+    expect(remaining(cells, 0, rule, START_US)).toBe(1)
+    expect(take(cells, 0, rule, 1, START_US)).toBe(0)
+    expect(remaining(cells, 0, rule, START_US + 15 * SECOND_US)).toBe(0)
+    expect(remaining(cells, 0, rule, START_US + 16 * SECOND_US)).toBe(3)
+  })
+
+  it('becomes the harder of two states, slot by slot', () => {
+    const cells = holding([0, 2])
+    const other = holding([0, 1], [4 * SECOND_US, 2])
+    rule.algorithm.merge(cells, 0, other, 0, rule, START_US + 4 * SECOND_US)
+    expect(waitUs(cells, 0, rule, 1, START_US + 4 * SECOND_US)).toBe(6 * SECOND_US)
+    expect(waitUs(cells, 0, rule, 3, START_US + 4 * SECOND_US)).toBe(10 * SECOND_US)
+    const empty = new Float64Array(7)
+    rule.algorithm.merge(empty, 0, other, 0, rule, START_US + 4 * SECOND_US)
+    expect([...empty]).toEqual([...other])
+  })
+
+  it('keeps what is held when the limit changes, and for the new time when hold does', () => {
+    const lower = concurrency({ limit: 1, hold: '8s' })
+    const shorter = concurrency({ limit: 3, hold: '4s' })
+    const cells = holding([0, 2])
+    const hold = holdAt(cells, 0)
+    rule.algorithm.carry(cells, 0, rule, lower, START_US)
+    expect(remaining(cells, 0, lower, START_US)).toBe(0)
+    expect(waitUs(cells, 0, lower, 1, START_US)).toBe(10 * SECOND_US)
+    rule.algorithm.carry(cells, 0, lower, shorter, START_US + SECOND_US)
+    expect(release(cells, 0, shorter, 2, hold, START_US + SECOND_US)).toBe(false)
+    expect(remaining(cells, 0, shorter, START_US + 5 * SECOND_US)).toBe(1)
+    expect(remaining(cells, 0, shorter, START_US + 6 * SECOND_US)).toBe(3)
+  })
+
+  it('refuses what is no time to hold, by the name of its option', () => {
+    const wrong = { limit: 3, per: '1s' } as never
+    expect(() => concurrency(wrong)).toThrow('no option "per". It takes limit, hold, name')
+    expect(() => concurrency({ limit: 3, hold: '0s' })).toThrow(
+      expect.objectContaining({
+        code: 'SLUICE_DURATION',
+        message: expect.stringContaining('rule "concurrency": hold must be from 1 ms'),
+      }),
+    )
+  })
+})

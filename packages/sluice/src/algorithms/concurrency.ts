@@ -1,0 +1,129 @@
+import { completeAlgorithm } from '../core/algorithm.ts'
+import type { Duration } from '../core/duration.ts'
+import { type Rule, type RuleOptions, ruleFactory } from '../core/rule.ts'
+
+/** What `concurrency` takes. */
+export interface ConcurrencyOptions extends Omit<RuleOptions, 'per'> {
+  /** Units held at once: a whole number from 1 to 10,000,000. */
+  readonly limit: number
+  /**
+   * How long a hold lasts at most: a duration from 1 ms to 400 days. The units of a holder that dies
+   * come back after `hold`, and at most a quarter of it later.
+   */
+  readonly hold: Duration
+}
+
+/** A hold lasts as long as so many slots, from any instant of a slot. */
+const SLOTS = 4
+const RING = SLOTS + 1
+
+/** Cells: the row's generation, the newest slot, and the units that were taken in each slot. */
+const NEWEST = 1
+const UNITS = 2
+
+const algorithm = completeAlgorithm({
+  name: 'concurrency',
+  code: 'H',
+  span: 'hold',
+  holds: true,
+  lua: 'concurrency',
+  cells: () => UNITS + RING,
+
+  waitUs(cells, at, rule, cost, nowUs) {
+    const newest = newestAt(cells, at, rule, nowUs)
+    let over = heldIn(cells, at, newest) + cost - rule.limit
+    for (let slot = newest - SLOTS; over > 0 && slot <= cells[at + NEWEST]; slot += 1) {
+      over -= cells[at + UNITS + (slot % RING)]
+      if (over <= 0) return endOf(slot, rule) - nowUs
+    }
+    return 0
+  },
+
+  spend(cells, at, rule, cost, nowUs) {
+    const newest = newestAt(cells, at, rule, nowUs)
+    turn(cells, at, newest)
+    cells[at + UNITS + (newest % RING)] += cost
+  },
+
+  release(cells, at, rule, cost, slot, nowUs) {
+    const newest = cells[at + NEWEST]
+    const units = at + UNITS + (slot % RING)
+    const isLost = slot > newest || slot < newest - SLOTS || cells[units] < cost
+    if (isLost || nowUs >= endOf(slot, rule)) return false
+    cells[units] -= cost
+    return true
+  },
+
+  holdAt: (cells, at) => cells[at + NEWEST],
+
+  remaining(cells, at, rule, nowUs) {
+    return Math.max(0, rule.limit - heldIn(cells, at, newestAt(cells, at, rule, nowUs)))
+  },
+
+  freshAtUs(cells, at, rule) {
+    for (let slot = cells[at + NEWEST]; slot > cells[at + NEWEST] - RING && slot >= 0; slot -= 1) {
+      if (cells[at + UNITS + (slot % RING)] > 0) return endOf(slot, rule)
+    }
+    return 0
+  },
+
+  // What is held now is held for the new time, and can be given back no more: slots are others then.
+  carry(cells, at, from, to, nowUs) {
+    if (from.perUs === to.perUs) return
+    const held = heldIn(cells, at, newestAt(cells, at, from, nowUs))
+    cells.fill(0, at, at + UNITS + RING)
+    const slot = Math.floor(nowUs / slotUs(to))
+    cells[at + NEWEST] = slot
+    cells[at + UNITS + (slot % RING)] = held
+  },
+
+  merge(cells, at, other, otherAt) {
+    const newest = Math.max(cells[at + NEWEST], other[otherAt + NEWEST])
+    turn(cells, at, newest)
+    const first = Math.max(0, newest - SLOTS)
+    for (let slot = first; slot <= other[otherAt + NEWEST]; slot += 1) {
+      const i = UNITS + (slot % RING)
+      cells[at + i] = Math.max(cells[at + i], other[otherAt + i])
+    }
+  },
+
+  // A release may come at any time.
+  lineUs: () => 0,
+})
+
+/** The length of a slot, such that SLOTS of them are no shorter than the hold. */
+function slotUs(rule: Rule): number {
+  return Math.ceil(rule.perUs / SLOTS)
+}
+
+/** The first microsecond at which what was taken in a slot counts no more. */
+function endOf(slot: number, rule: Rule): number {
+  return (slot + RING) * slotUs(rule)
+}
+
+/** The slot at `nowUs`, or the state's newest where time has stepped back. */
+function newestAt(cells: Float64Array, at: number, rule: Rule, nowUs: number): number {
+  return Math.max(cells[at + NEWEST], Math.floor(nowUs / slotUs(rule)))
+}
+
+/** Units held when `newest` is the newest slot. */
+function heldIn(cells: Float64Array, at: number, newest: number): number {
+  let held = 0
+  for (let slot = Math.max(0, newest - SLOTS); slot <= cells[at + NEWEST]; slot += 1) {
+    held += cells[at + UNITS + (slot % RING)]
+  }
+  return held
+}
+
+/** Turns the ring on to a slot: what is older than SLOTS before it is forgotten. */
+function turn(cells: Float64Array, at: number, newest: number): void {
+  const first = Math.max(cells[at + NEWEST] + 1, newest - SLOTS)
+  for (let slot = first; slot <= newest; slot += 1) cells[at + UNITS + (slot % RING)] = 0
+  cells[at + NEWEST] = newest
+}
+
+/**
+ * concurrency admits `limit` units at once: a permit of `acquire` holds its units until it is released,
+ * and at most for `hold`. So units of a holder that dies come back by themselves.
+ */
+export const concurrency = ruleFactory<ConcurrencyOptions>(algorithm)
