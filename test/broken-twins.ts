@@ -206,7 +206,7 @@ export const twins: readonly Twin[] = [
     decide(set, key, cost, spend, nowUs = table.nowUs()) {
       const decision = table.decide(set, key, cost, spend, nowUs)
       const roomy = set.rules.filter((_, i) => decision.rules[i].retryAfterMs === 0)
-      if (spend && cost > 0 && roomy.length > 0 && roomy.length < set.rules.length) {
+      if (spend && cost !== 0 && roomy.length > 0 && roomy.length < set.rules.length) {
         table.charge(table.use(roomy), key, cost, nowUs)
       }
       return decision
@@ -260,9 +260,9 @@ export const twins: readonly Twin[] = [
 
   withTable('a refund makes more than a full bucket', (table) => ({
     ...table,
-    refund(set, key, cost, nowUs) {
+    refund(set, key, cost, nowUs, spentUs) {
       table.reset(key, nowUs)
-      table.refund(set, key, cost, nowUs)
+      table.refund(set, key, cost, nowUs, spentUs)
     },
   })),
 

@@ -218,28 +218,24 @@ async function playBursts(random: ReturnType<typeof seededRandom>, bursts: numbe
 
 /** Bugs that others have had, put into the script. */
 const bugs: [string, string, string][] = [
-  [
-    'a refusal is charged',
-    'if cost == 0 or not passes(rules, cost) then return true end',
-    'if cost == 0 then return true end',
-  ],
+  ['a refusal is charged', 'if not admits(rules[i], rules[i].s, cost) then return true end', ''],
   [
     'a refusal of any other call is charged',
-    'or not passes(rules, units) then break end',
-    'then break end',
+    'if not pass(0) or not spend(0) then break end',
+    'spend(0)',
   ],
   ['nothing is written', "call('SET', key, text,", "redis.pcall('PING', key, text,"],
   [
     'nothing of any other call is written',
-    "call('SET', key, table",
-    "redis.pcall('PING', key, table",
+    "call('SET', row.key, table",
+    "redis.pcall('PING', row.key, table",
   ],
   [
     'digits are lost',
     's[1], s[2], s[3] = tonumber(a, 16)',
     's[1], s[2], s[3] = tonumber(a, 16) - 1',
   ],
-  ['blocks are not looked at', 'block = whole(until_us)', 'block = 0'],
+  ['blocks are not looked at', 'row.block = whole(until_us)', 'row.block = 0'],
   ['cost is ignored', 'local cost = tonumber(word)', 'local cost = tonumber(word) and 1'],
   ['time moves units', 'local sum = (s[1] > now and s[1] or now)', 'local sum = s[1]'],
 ]

@@ -122,4 +122,4 @@ function dayOf(year: number, month: number): number {
  * quotas as they stand in a contract. Up to twice the limit may pass in a short time across the
  * edge of two periods. `perUs` of its rules is the longest such period: 31 and 366 days.
  */
-export const calendarWindow = ruleFactory<CalendarOptions>(algorithm)
+export const calendarWindow = ruleFactory<CalendarOptions, 'calendar-window'>(algorithm)

@@ -126,4 +126,4 @@ function turn(cells: Float64Array, at: number, newest: number): void {
  * concurrency admits `limit` units at once: a permit of `acquire` holds its units until it is released,
  * and at most for `hold`. So units of a holder that dies come back by themselves.
  */
-export const concurrency = ruleFactory<ConcurrencyOptions>(algorithm)
+export const concurrency = ruleFactory<ConcurrencyOptions, 'concurrency'>(algorithm)

@@ -84,4 +84,4 @@ function isAligned(rule: Rule): boolean {
  * fixedWindow admits `limit` units per window: cheap and easy to explain, but up to twice the
  * limit may pass in a short time across the edge of two windows.
  */
-export const fixedWindow = ruleFactory<WindowOptions>(algorithm)
+export const fixedWindow = ruleFactory<WindowOptions, 'fixed-window'>(algorithm)

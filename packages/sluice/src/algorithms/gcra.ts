@@ -8,6 +8,6 @@ import type { BurstOptions } from './token-bucket.ts'
  * parameters, known by its other name and told by when a cell conforms. Its state is the exact time
  * of freshness (the theoretical arrival time).
  */
-export const gcra = ruleFactory<BurstOptions>(
+export const gcra = ruleFactory<BurstOptions, 'gcra'>(
   completeAlgorithm({ name: 'gcra', code: 'G', ...bucket }),
 )

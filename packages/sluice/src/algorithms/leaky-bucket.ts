@@ -33,4 +33,4 @@ const algorithm = completeAlgorithm({
  * `delayMs`, the time until its first unit's slot; a cost takes as many slots. It is refused when
  * its last slot would lie more than `queue` gaps away, so capacity is 1 + queue.
  */
-export const leakyBucket = ruleFactory<QueueOptions>(algorithm)
+export const leakyBucket = ruleFactory<QueueOptions, 'leaky-bucket'>(algorithm)

@@ -1,6 +1,7 @@
 import { readRule } from '../core/read-rule.ts'
 import type { Rule } from '../core/rule.ts'
 import { calendarWindow } from './calendar-window.ts'
+import { concurrency } from './concurrency.ts'
 import { fixedWindow } from './fixed-window.ts'
 import { gcra } from './gcra.ts'
 import { leakyBucket } from './leaky-bucket.ts'
@@ -18,17 +19,21 @@ export const ruleFactories = [
   gcra,
   leakyBucket,
   calendarWindow,
+  concurrency,
 ] as const
 
 const algorithms = ruleFactories.map(({ algorithm }) => algorithm)
 
+const UNLIMITED = /^\s*unlimited(?:[ \t]+name[ \t]+(\S+))?(?:[ \t]+by[ \t]+(\S+))?\s*$/
+
 /**
  * parseRule reads a rule from a text, for configuration files:
- * `'100/1m burst 20 token-bucket'`, `'5/1s queue 10 leaky-bucket name api'`, `'unlimited'`.
+ * `'100/1m burst 20 token-bucket'`, `'5/1s queue 10 leaky-bucket name api'`, `'1000/1h by org'`,
+ * `'10 concurrent hold 30s'`, `'unlimited'`.
  * It gives what the factory of that name gives, and throws what that throws.
  */
 export function parseRule(text: string): Rule {
-  const named = typeof text === 'string' && /^\s*unlimited(?:[ \t]+name[ \t]+(\S+))?\s*$/.exec(text)
-  if (named) return named[1] === undefined ? unlimited() : unlimited({ name: named[1] })
+  const named = typeof text === 'string' && UNLIMITED.exec(text)
+  if (named) return unlimited({ name: named[1], by: named[2] })
   return readRule(text, algorithms)
 }

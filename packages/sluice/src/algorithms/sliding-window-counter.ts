@@ -1,6 +1,6 @@
 import { completeAlgorithm } from '../core/algorithm.ts'
 import { MOST_COUNT, mulDiv } from '../core/exact.ts'
-import { type Rule, ruleFactory } from '../core/rule.ts'
+import { type Rule, type RuleOptions, ruleFactory } from '../core/rule.ts'
 
 /** Cells: the microsecond a window began, the units used in it, and those of the window before. */
 const algorithm = completeAlgorithm({
@@ -115,4 +115,4 @@ function roll(cells: Float64Array, at: number, rule: Rule, nowUs: number): void 
  * used = current + ceil(previous · (per − elapsed) / per). Windows follow the clock. At most
  * 2 · limit − 1 units pass in any interval of `per`, and at most the limit on even traffic.
  */
-export const slidingWindowCounter = ruleFactory(algorithm)
+export const slidingWindowCounter = ruleFactory<RuleOptions, 'sliding-window-counter'>(algorithm)

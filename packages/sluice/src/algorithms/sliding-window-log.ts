@@ -1,6 +1,6 @@
 import { completeAlgorithm, RECENT } from '../core/algorithm.ts'
 import { mulDiv } from '../core/exact.ts'
-import { type Rule, ruleFactory } from '../core/rule.ts'
+import { type Rule, type RuleOptions, ruleFactory } from '../core/rule.ts'
 
 /** Cells before the entries: where the oldest entry is, how many there are, and their units. */
 const FIRST = 0
@@ -159,4 +159,4 @@ function dropExpired(cells: Float64Array, rule: Rule, nowUs: number): void {
  * half-open interval [t, t + per), with no edge to exploit. It costs 16 bytes an admission, so
  * the limit is at most 10,000, and it needs a store that can hold lists (memory, Redis).
  */
-export const slidingWindowLog = ruleFactory(algorithm)
+export const slidingWindowLog = ruleFactory<RuleOptions, 'sliding-window-log'>(algorithm)

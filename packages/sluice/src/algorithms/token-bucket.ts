@@ -12,6 +12,6 @@ export interface BurstOptions extends RuleOptions {
  * tokenBucket lets a rested key spend `burst` units at once and gives back `limit` units per
  * `per`, continuously: at most burst + limit · t / per units in any interval t. A key starts full.
  */
-export const tokenBucket = ruleFactory<BurstOptions>(
+export const tokenBucket = ruleFactory<BurstOptions, 'token-bucket'>(
   completeAlgorithm({ name: 'token-bucket', code: 'T', ...bucket }),
 )

@@ -1,6 +1,6 @@
 import { completeAlgorithm } from '../core/algorithm.ts'
 import { checkOptions } from '../core/options.ts'
-import { checkName, type Rule } from '../core/rule.ts'
+import { type ByOf, checkBy, checkName, type NameOf, type Rule } from '../core/rule.ts'
 
 const algorithm = completeAlgorithm({
   name: 'unlimited',
@@ -12,13 +12,22 @@ const algorithm = completeAlgorithm({
   merge() {},
 })
 
+interface UnlimitedOptions {
+  readonly name?: string
+  readonly by?: string
+}
+
 /** unlimited always allows and keeps no state: for internal clients, or to switch a rule off. */
-export function unlimited(options: { readonly name?: string } = {}): Rule {
-  checkOptions('unlimited rule', options, ['name'])
-  const { name = 'unlimited' } = options
+export function unlimited<const Options extends UnlimitedOptions = Record<never, never>>(
+  options: Options = {} as Options,
+): Rule<ByOf<Options>, NameOf<Options, 'unlimited'>> {
+  checkOptions('unlimited rule', options, ['name', 'by'])
+  const { name = 'unlimited', by }: UnlimitedOptions = options
+  checkBy('unlimited rule: by', by)
   checkName('unlimited rule: name', name)
   return Object.freeze({
     name,
+    by,
     algorithm,
     limit: Number.POSITIVE_INFINITY,
     perUs: 1_000,
@@ -30,5 +39,5 @@ export function unlimited(options: { readonly name?: string } = {}): Rule {
     gapParts: 1,
     fullUs: 0,
     fullRest: 0,
-  })
+  }) as Rule<never, never>
 }

@@ -3,6 +3,43 @@ import { checkWhole } from './options.ts'
 /** The largest limit, burst, queue or cost. */
 export const MOST_UNITS = 10_000_000
 
+/**
+ * Cost is units for every rule alike, or units for each rule of a list, in its order. A list of one rule
+ * always has a number, which keeps its short paths short.
+ */
+export type Cost = number | readonly number[]
+
+/** costAt is what the rule at that place is to spend. */
+export function costAt(cost: Cost, i: number): number {
+  return typeof cost === 'number' ? cost : cost[i]
+}
+
+/** costsAny tells whether any unit is to be spent. */
+export function costsAny(cost: Cost): boolean {
+  return typeof cost === 'number' ? cost > 0 : cost.some((units) => units > 0)
+}
+
+/** chargesOf is the part of a change that is to be charged. */
+export function chargesOf(change: Cost): Cost {
+  if (typeof change === 'number') return Math.max(0, change)
+  return change.map((units) => Math.max(0, units))
+}
+
+/** fits tells whether rules could ever admit a cost; `capacity` is the least of theirs. */
+export function fits(
+  cost: Cost,
+  { capacity, rules }: { capacity: number; rules: readonly { capacity: number }[] },
+): boolean {
+  if (typeof cost === 'number') return cost <= capacity
+  return cost.every((units, i) => units <= rules[i].capacity)
+}
+
+/** isSameCost tells whether two costs are the same in every rule. */
+export function isSameCost(one: Cost, other: Cost): boolean {
+  if (typeof one === 'number' || typeof other === 'number') return one === other
+  return one.every((units, i) => units === other[i])
+}
+
 /** checkCost throws unless `cost` is a whole number from 0 to 10,000,000. */
 export function checkCost(cost: unknown): asserts cost is number {
   // The comparison with NaN, Infinity and fractions fails by itself; this is the hot path.

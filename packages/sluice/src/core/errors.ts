@@ -8,6 +8,7 @@ export const errorCodes = {
   SLUICE_COST_EXCEEDS_CAPACITY: 'a cost is larger than a rule could ever admit',
   SLUICE_DURATION: 'a duration cannot be read or is out of range',
   SLUICE_KEY: 'a key is not a non-empty string of at most 1,024 UTF-16 units',
+  SLUICE_NEEDS_ACQUIRE: 'a rule that holds units was asked by a verb that gives no permit',
   SLUICE_NOT_LISTABLE: 'entries() was called on a store that cannot list its keys',
   SLUICE_OPTION: 'an option is missing, misspelt or has a value that makes no sense',
   SLUICE_REPLAY: 'a replay instruction is malformed',

@@ -1,5 +1,11 @@
 import { SluiceError, shown } from './errors.ts'
 
+/** FieldKey is a key with fields, in their order: a text for each, or null where it has none. */
+export type FieldKey = readonly (string | null)[]
+
+/** AnyKey is a key as stores know it: a text, or a text for each field. */
+export type AnyKey = string | FieldKey
+
 /** The longest key, in UTF-16 units. */
 const LONGEST_KEY = 1_024
 

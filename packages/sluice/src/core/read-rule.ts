@@ -3,9 +3,13 @@ import { SluiceError, shown } from './errors.ts'
 import { defineRule, type Rule } from './rule.ts'
 import { USUAL } from './rule-text.ts'
 
+/** Words that stand for the names of algorithms, since they read better. */
+const ALIASES: Readonly<Record<string, string>> = { concurrent: 'concurrency' }
+
 /**
- * readRule reads a rule's text: `LIMIT/PER`, then in any order the parameters with their values,
- * `name NAME`, and the name of one of these algorithms. `name` is for texts that have none.
+ * readRule reads a rule's text: `LIMIT/PER`, or `LIMIT` for an algorithm that holds; then in any order the
+ * parameters with their values, `name NAME`, `by FIELD`, and the name of one of these algorithms. `name`
+ * is for texts that have none.
  */
 export function readRule(text: string, algorithms: readonly Algorithm[], name?: string): Rule {
   const fail = (why: string): never => {
@@ -16,13 +20,16 @@ export function readRule(text: string, algorithms: readonly Algorithm[], name?: 
   }
   if (typeof text !== 'string') return fail('it is not a string')
   const [rate, ...words] = text.trim().split(/[ \t]+/)
-  const found = /^(\d{1,15})\/(\S+)$/.exec(rate) ?? fail(`${shown(rate)} is not LIMIT/PER`)
-  const options: Record<string, unknown> = { limit: Number(found[1]), per: found[2] }
+  const isHeld = words.includes('hold')
+  const found = /^(\d{1,15})(?:\/(\S+))?$/.exec(rate)
+  if (!found || (!found[2] && !isHeld)) return fail(`${shown(rate)} is not LIMIT/PER`)
+  const options: Record<string, unknown> = { limit: Number(found[1]) }
+  if (found[2]) options.per = found[2]
   if (name !== undefined) options.name = name
   let algorithm: Algorithm | undefined
   for (let i = 0; i < words.length; i += 1) {
     const word = words[i]
-    const named = algorithms.find(({ name }) => name === word)
+    const named = algorithms.find(({ name }) => name === (ALIASES[word] ?? word))
     if (named) {
       if (algorithm) fail(`it names two algorithms, ${algorithm.name} and ${word}`)
       algorithm = named
@@ -49,7 +56,8 @@ export function readRule(text: string, algorithms: readonly Algorithm[], name?: 
 
 /** What comes after a word of a rule's text. */
 function kindOf(word: string, algorithms: readonly Algorithm[]): 'whole' | 'word' | undefined {
-  if (word === 'name') return 'word'
+  if (word === 'name' || word === 'by') return 'word'
+  if (algorithms.some(({ span }) => span === word)) return 'word'
   for (const { params } of algorithms) if (Object.hasOwn(params, word)) return params[word].kind
   return undefined
 }
@@ -62,7 +70,8 @@ function grammar(algorithms: readonly Algorithm[]): string {
   )
   const names = algorithms.map(({ name }) => name).join(', ')
   return (
-    `Write LIMIT/PER, then any of ${[...new Set(params)].join(', ')}, \`name NAME\` and an ` +
-    `algorithm's name (${names}; default ${USUAL}), such as '100/1m burst 20', or 'unlimited'.`
+    `Write LIMIT/PER, then any of ${[...new Set(params)].join(', ')}, \`name NAME\`, \`by FIELD\` and ` +
+    `an algorithm's name (${names}; default ${USUAL}), such as '100/1m burst 20'; ` +
+    "or '10 concurrent hold 30s', or 'unlimited'."
   )
 }

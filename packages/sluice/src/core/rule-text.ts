@@ -12,7 +12,8 @@ export function writeRule(
   perUs: number,
   params: Params,
 ): string {
-  let text = `${limit}/${params.per ?? durationText(perUs)}`
+  const time = params.per ?? durationText(perUs)
+  let text = algorithm.span === 'per' ? `${limit}/${time}` : `${limit} ${algorithm.span} ${time}`
   for (const [name, param] of Object.entries(algorithm.params)) {
     if (params[name] !== param.fallback(limit)) text += ` ${name} ${params[name]}`
   }

@@ -4,6 +4,7 @@ import {
   fixedWindow,
   gcra,
   leakyBucket,
+  type RuleFactory,
   slidingWindowCounter,
   slidingWindowLog,
   tokenBucket,
@@ -122,7 +123,7 @@ describe('a rule', () => {
 
   it('has the same fields in the same order whatever the factory, for monomorphic call sites', () => {
     const made = [
-      ...Object.values(factories).map((make) => make({ limit: 1, per: '1s' })),
+      ...(Object.values(factories) as RuleFactory[]).map((make) => make({ limit: 1, per: '1s' })),
       unlimited(),
     ]
     const shapes = made.map((rule) => [Object.keys(rule), Object.keys(rule.algorithm)].join())

@@ -15,6 +15,11 @@ export interface RuleOptions {
   readonly per: Duration
   /** Tells the rules of one limiter apart, and names them to clients. Default: the algorithm's. */
   readonly name?: string
+  /**
+   * The field of the key that the rule counts: `'user'` of `{ user, org }`; `'global'` counts all calls
+   * together, and is no field. Default: the key is a text, and the rule counts it.
+   */
+  readonly by?: string
 }
 
 /**
@@ -22,8 +27,13 @@ export interface RuleOptions {
  * factory (`tokenBucket`, `fixedWindow`, …), with `parseRule`, or with `defineRule` for an
  * algorithm of your own. All rules have the same fields, so that call sites stay monomorphic.
  */
-export interface Rule {
-  readonly name: string
+export interface Rule<
+  By extends string | undefined = string | undefined,
+  Name extends string = string,
+> {
+  readonly name: Name
+  /** The field of the key that the rule counts, if keys have fields. */
+  readonly by: By
   readonly algorithm: Algorithm
   readonly limit: number
   readonly perUs: number
@@ -32,8 +42,8 @@ export interface Rule {
   /** The algorithm's own parameters, all of them: `{ align: 'clock' }`. */
   readonly params: Params
   /**
-   * The rule as `parseRule` reads it, without its name: `'100/1m burst 20'`. Its identity: rules of
-   * the same text decide alike, in every process.
+   * The rule as `parseRule` reads it, without `name` and `by`: `'100/1m burst 20'`. Rules of the same
+   * text decide alike, in every process.
    */
   readonly text: string
   /** The time of one unit, perUs / limit, is exactly `gapUs + gapRest / gapParts`. */
@@ -57,6 +67,17 @@ export function checkName(what: string, name: unknown): asserts name is string {
   )
 }
 
+const FIELD = /^[\x21-\x7e]{1,64}$/
+
+/** checkBy throws unless `by` is left out, or 1 to 64 printable ASCII characters without spaces. */
+export function checkBy(what: string, by: unknown): asserts by is string | undefined {
+  if (by === undefined || (typeof by === 'string' && FIELD.test(by))) return
+  throw new SluiceError(
+    'SLUICE_RULE_NAME',
+    `${what} must be 1 to 64 printable ASCII characters without spaces, got ${shown(by)}.`,
+  )
+}
+
 /**
  * defineRule checks a rule's options, those that the algorithm declares included, and completes the
  * rule.
@@ -71,10 +92,11 @@ export function defineRule(algorithm: Algorithm, options: RuleOptions): Rule {
   }
   const where = `${algorithm.name} rule`
   const { span } = algorithm
-  checkOptions(where, options, ['limit', span, 'name', ...Object.keys(algorithm.params)])
-  const { limit, name = algorithm.name } = options
+  checkOptions(where, options, ['limit', span, 'name', 'by', ...Object.keys(algorithm.params)])
+  const { limit, name = algorithm.name, by } = options
   const per = (options as unknown as Record<string, unknown>)[span]
   checkName(`${where}: name`, name)
+  checkBy(`rule "${name}": by`, by)
   checkWhole(
     `rule "${name}": limit`,
     limit,
@@ -87,7 +109,7 @@ export function defineRule(algorithm: Algorithm, options: RuleOptions): Rule {
   const params = paramsOf(algorithm, options, name)
   const capacity = algorithm.capacity(limit, params)
   checkWhole(`rule "${name}": capacity`, capacity, 1, MOST_UNITS + 1)
-  const rule = completeRule(algorithm, name, limit, perUs, capacity, params)
+  const rule = completeRule(algorithm, { name, by, limit, perUs, capacity, params })
   if (rule.fullUs <= CENTURY_US) return rule
   throw new SluiceError(
     'SLUICE_RULE_RANGE',
@@ -132,18 +154,16 @@ function checkWord(where: string, value: unknown): void {
 /** Works out the times of a unit and of a whole capacity, exactly. */
 function completeRule(
   algorithm: Algorithm,
-  name: string,
-  limit: number,
-  perUs: number,
-  capacity: number,
-  params: Params,
+  given: Pick<Rule, 'name' | 'by' | 'limit' | 'perUs' | 'capacity' | 'params'>,
 ): Rule {
+  const { name, by, limit, perUs, capacity, params } = given
   const divisor = gcd(limit, perUs)
   const gapParts = limit / divisor
   const gapUs = Math.floor(perUs / limit)
   const gapRest = (perUs % limit) / divisor
   return Object.freeze({
     name,
+    by,
     algorithm,
     limit,
     perUs,
@@ -158,20 +178,26 @@ function completeRule(
   })
 }
 
+/** ByOf is the field in a rule's options, and NameOf the name, as types that tell a misspelt one. */
+export type ByOf<O> = O extends { readonly by: infer By extends string } ? By : undefined
+export type NameOf<O, Usual extends string> = O extends { readonly name: infer N extends string }
+  ? N
+  : Usual
+
 /** RuleFactory makes rules of one algorithm, which it also gives away. */
-export interface RuleFactory<Options extends Omit<RuleOptions, 'per'> = RuleOptions> {
-  (options: Options): Rule
+export interface RuleFactory<
+  Options extends Omit<RuleOptions, 'per'> = RuleOptions,
+  Usual extends string = string,
+> {
+  <const O extends Options>(options: O): Rule<ByOf<O>, NameOf<O, Usual>>
   readonly algorithm: Algorithm
 }
 
-/** ruleFactory is the factory of an algorithm's rules. */
-export function ruleFactory<Options extends Omit<RuleOptions, 'per'> = RuleOptions>(
-  algorithm: Algorithm,
-): RuleFactory<Options> {
-  return Object.assign(
-    (options: Options) => defineRule(algorithm, options as Options & RuleOptions),
-    {
-      algorithm,
-    },
-  )
+/** ruleFactory is the factory of an algorithm's rules; `Usual` is their name if they have none. */
+export function ruleFactory<
+  Options extends Omit<RuleOptions, 'per'> = RuleOptions,
+  Usual extends string = string,
+>(algorithm: Algorithm): RuleFactory<Options, Usual> {
+  const factory = (options: Options & RuleOptions) => defineRule(algorithm, options)
+  return Object.assign(factory, { algorithm }) as never
 }

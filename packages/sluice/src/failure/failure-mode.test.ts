@@ -22,6 +22,9 @@ function createShaky() {
       rules,
       capacity: Math.min(...rules.map((rule) => rule.capacity)),
       delays: false,
+      holds: false,
+      generation: 0,
+      held: new Float64Array(),
     }),
     ask(requests) {
       for (const request of requests) {

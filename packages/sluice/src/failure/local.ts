@@ -1,6 +1,11 @@
+import { RECENT } from '../core/algorithm.ts'
 import type { Clock } from '../core/clock.ts'
+import { fits } from '../core/cost.ts'
 import type { Decision, Source } from '../core/decision.ts'
+import type { Held } from '../core/held.ts'
+import type { AnyKey } from '../core/key.ts'
 import type { Rule } from '../core/rule.ts'
+import { createJointTable } from '../stores/joint.ts'
 import { memoryStore } from '../stores/memory/memory.ts'
 import type { RuleSet, Table } from '../stores/store.ts'
 import type { Wanted } from './pending.ts'
@@ -9,12 +14,19 @@ import { shareOf } from './share.ts'
 /** How long a caller is told to wait when the store cannot say. */
 const UNKNOWN_WAIT_MS = 1_000
 
-/** createLocal keeps the shares of a fleet's rules in memory while the store is down. */
-export function createLocal(clock: Clock, fleetSize: number) {
-  let opened: Table | undefined
-  const sets = new WeakMap<RuleSet, RuleSet>()
+type AnyTable = Table<RuleSet, AnyKey>
 
-  function setOf(table: Table, set: RuleSet): RuleSet {
+/** What is wanted, and what a permit then holds. */
+type LocalWanted = Wanted & { result?: Held | undefined }
+
+/** createLocal keeps the shares of a fleet's rules in memory while the store is down. */
+export function createLocal(clock: Clock, fleetSize: number, fields?: readonly string[]) {
+  let opened: AnyTable | undefined
+  const sets = new WeakMap<RuleSet, RuleSet>()
+  /** The permits that were given here. */
+  const holders = new WeakSet<Held>()
+
+  function setOf(table: AnyTable, set: RuleSet): RuleSet {
     let own = sets.get(set)
     if (!own) {
       own = table.use(set.rules.map((rule) => shareOf(rule, fleetSize)))
@@ -23,31 +35,61 @@ export function createLocal(clock: Clock, fleetSize: number) {
     return own
   }
 
-  function decide(table: Table, { verb, set, key, cost }: Wanted): Decision {
-    const own = setOf(table, set)
-    if (cost > own.capacity) return uncounted(own.rules, 'local')
-    const decision = table.decide(own, key, cost, verb === 'check')
+  function decide(table: AnyTable, wanted: LocalWanted): Decision {
+    const { verb, cost, generation = 0 } = wanted
+    const key = wanted.fields ?? wanted.key
+    const own = setOf(table, wanted.set)
+    if (!fits(cost, own)) return uncounted(own.rules, 'local')
+    own.generation = generation
+    const spentUs = table.nowUs()
+    const decision = table.decide(own, key, cost, verb === 'check', spentUs)
+    if (generation > 0 && decision.allowed) {
+      wanted.result = { cost, spentUs, holds: own.held.slice() }
+      holders.add(wanted.result)
+    }
     return decision.source === 'blocked' ? decision : { ...decision, source: 'local' }
   }
 
+  function extend(table: AnyTable, wanted: LocalWanted): void {
+    const own = setOf(table, wanted.set)
+    const held = wanted.held!
+    if (!table.extend(own, wanted.fields ?? wanted.key, held, table.nowUs())) return
+    wanted.result = { ...held, holds: own.held.slice() }
+    holders.add(wanted.result)
+  }
+
   return {
+    /** Whether a permit was given here. */
+    holds: (held: Held) => holders.has(held),
     /** Does what was wanted of the store. */
-    act(wanted: Wanted): Decision | undefined {
-      const { verb, set, key, cost } = wanted
+    act(wanted: LocalWanted): Decision | undefined {
+      const { verb, set, cost, held, change = 0 } = wanted
+      const key = wanted.fields ?? wanted.key
       // Nothing to undo where nothing was ever decided here.
       if (!opened && (verb === 'unblock' || verb === 'reset')) return undefined
-      opened ??= memoryStore({ clock }).open('local', [], true)
+      opened ??= openLocal(clock, fields)
       const table = opened
-      if (verb === 'check' || verb === 'peek') return decide(table, wanted)
       const nowUs = table.nowUs()
-      if (verb === 'block') table.block(key, nowUs + cost, nowUs)
+      if (verb === 'check' || verb === 'peek') return decide(table, wanted)
+      if (verb === 'block') table.block(key, nowUs + (cost as number), nowUs)
       else if (verb === 'unblock') table.unblock(key)
       else if (verb === 'reset') table.reset(key, nowUs)
-      else table[verb](setOf(table, set), key, cost, nowUs)
+      else if (verb === 'charge') table.charge(setOf(table, set), key, cost, nowUs)
+      else if (verb === 'refund') table.refund(setOf(table, set), key, cost, nowUs, RECENT)
+      else if (verb === 'finish') table.finish(setOf(table, set), key, held!, change, nowUs)
+      else extend(table, wanted)
       return undefined
     },
     clear: () => opened?.clear(),
   }
+}
+
+/** The tables of these fields as one; without fields, the table of all keys. */
+function openLocal(clock: Clock, fields: readonly string[] | undefined): AnyTable {
+  const store = memoryStore({ clock })
+  if (!fields) return store.open('local', [], true) as AnyTable
+  const tables = fields.map((field) => store.open(field, [], true))
+  return createJointTable(fields, tables, true) as AnyTable
 }
 
 /** uncounted is a decision that was not counted: it passes or not, and nothing else is known. */

@@ -1,17 +1,23 @@
+import type { Cost } from '../core/cost.ts'
 import { type Decision, noteFailure } from '../core/decision.ts'
+import type { Held } from '../core/held.ts'
+import type { FieldKey } from '../core/key.ts'
 import type { Request, RuleSet, Verb } from '../stores/store.ts'
 import type { Breaker, Pass } from './breaker.ts'
 import { uncounted } from './local.ts'
 import type { Timed, TimeLimit } from './time-limit.ts'
 
 /** What a limiter wants to be done about one key. */
-export type Wanted = Pick<Request, 'verb' | 'set' | 'key' | 'cost'>
+export type Wanted = Pick<Request, 'verb' | 'set' | 'key' | 'cost'> &
+  Partial<Pick<Request, 'fields' | 'generation' | 'held' | 'change'>>
 
 /** Who is told of a request, and what answers it when the store does not. */
 export interface PendingParts {
   readonly limit: TimeLimit
   /** Answers without the store, which failed with that error; throws where only the store can. */
   instead(request: Wanted, error: unknown): Decision | undefined
+  /** A permit that came when its caller had an answer already. */
+  cameLate?(request: Wanted, held: Held): void
 }
 
 /** Pending is a request that the store has not answered yet. A class, since each decision has one. */
@@ -22,9 +28,15 @@ export class Pending implements Request, Timed {
   readonly verb: Verb
   readonly set: RuleSet
   readonly key: string
-  readonly cost: number
+  readonly fields: FieldKey | undefined
+  readonly cost: Cost
+  readonly generation: number
+  readonly held: Held | undefined
+  readonly change: Cost
   readonly resolve: (decision: Decision | undefined) => void
   readonly reject: (error: unknown) => void
+  result: Held | undefined = undefined
+  isSent = false
   isContended = false
   order = 0
   next: Request | undefined = undefined
@@ -40,7 +52,7 @@ export class Pending implements Request, Timed {
   constructor(
     parts: PendingParts,
     breaker: Breaker,
-    { verb, set, key, cost }: Wanted,
+    { verb, set, key, fields, cost, generation = 0, held, change = 0 }: Wanted,
     nowMs: number,
     resolve: (decision: Decision | undefined) => void,
     reject: (error: unknown) => void,
@@ -51,14 +63,21 @@ export class Pending implements Request, Timed {
     this.verb = verb
     this.set = set
     this.key = key
+    this.fields = fields
     this.cost = cost
+    this.generation = generation
+    this.held = held
+    this.change = change
     this.resolve = resolve
     this.reject = reject
     if (this.pass) parts.limit.start(this, nowMs)
   }
 
   done(decision?: Decision): void {
-    if (!this.parts.limit.stop(this)) return
+    if (!this.parts.limit.stop(this)) {
+      if (this.result && this.verb === 'check') this.parts.cameLate?.(this, this.result)
+      return
+    }
     this.breaker.succeeded(this.pass!)
     this.resolve(decision)
   }

@@ -20,7 +20,8 @@ export function shareOf(rule: Rule, fleetSize: number): Rule {
   const fullUs = capacity * gapUs + Math.floor((capacity * gapRest) / rule.gapParts)
   const fullRest = (capacity * gapRest) % rule.gapParts
   const sharedUs = fullUs + Math.sign(fullRest)
-  const isLonger = sharedUs > rule.perUs
+  // A hold lasts as long on every node.
+  const isLonger = sharedUs > rule.perUs && !rule.algorithm.holds
   return Object.freeze({
     ...rule,
     limit: capacity,

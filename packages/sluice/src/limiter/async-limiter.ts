@@ -1,14 +1,24 @@
 import type { Decision } from '../core/decision.ts'
 import { CENTURY_MS, durationUs } from '../core/duration.ts'
 import { SluiceError } from '../core/errors.ts'
-import { checkKey } from '../core/key.ts'
+import type { AnyKey } from '../core/key.ts'
 import type { Rule } from '../core/rule.ts'
-import { createFailureMode } from '../failure/failure-mode.ts'
+import { type Asked, createFailureMode, type KeyTexts } from '../failure/failure-mode.ts'
 import { checkFailure } from '../failure/failure-options.ts'
-import type { Wanted } from '../failure/pending.ts'
+import type { RuleSet } from '../stores/store.ts'
 import { createAsyncLine } from './async-line.ts'
-import { checkedCapacity, createGate } from './gate.ts'
+import { fieldsOf, shownKey, tierKeyOf } from './fields.ts'
+import { type Call, checkFits, createGate, lineOf, partsOf, ratesOnly } from './gate.ts'
+import type { CostByRule } from './key-types.ts'
 import { clockOfStore } from './limiter-options.ts'
+import {
+  type AsyncPermit,
+  createOpenPermits,
+  holdUsOf,
+  type NoPermit,
+  noPermit,
+  permitOn,
+} from './permit.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
 import { checkRequests } from './requests.ts'
 import { noteRules } from './rules-of.ts'
@@ -28,30 +38,67 @@ export function createAsyncLimiter(
   const failure = checkFailure(options)
   const policy = isPolicy(rules) ? rules : undefined
   const lists = policy ? policy.ruleLists : [ruleList('createLimiter', rules)]
+  const fields = fieldsOf(lists.flat())
   const opened = store.open(name, lists, failure.timeoutMs, policy !== undefined)
-  const gate = createGate(name, policy ?? lists[0], opened.use)
-  const table = createFailureMode(opened, store.clock, failure)
-  const { begin, beginDecision, checkOpen, setOf } = gate
+  const gate = createGate(name, policy ?? lists[0], fields, opened.use)
+  const table = createFailureMode(opened, store.clock, failure, fields?.names)
+  const { begin, beginCheck, beginDecision, checkOpen, setOf } = gate
   const line = createAsyncLine(store.clock)
+  const open = createOpenPermits(() => Math.floor(performance.now() * 1_000))
 
   /** A mistake of the caller rejects; an async function would cost one more promise. */
   function decide(
-    key: string,
-    cost: number,
+    given: string,
+    cost: number | CostByRule,
     options: CallOptions | undefined,
     spend: boolean,
   ): Promise<Decision> {
     try {
-      const set = beginDecision(key, cost, options)
-      return table.decide(set, key, cost, spend)
+      const beginOne = spend ? beginCheck : beginDecision
+      return table.decide(asked(beginOne(given, cost, options)), spend)
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
-  function report(decision: Decision, key: string, cost: number): Decision {
-    onDecision?.(decision, key, cost)
+  function report(decision: Decision, key: string, cost: number | CostByRule): Decision {
+    onDecision?.(decision, key, cost as number)
     return decision
+  }
+
+  function wake(key: AnyKey): void {
+    for (const part of partsOf(key)) line.wake(part)
+  }
+
+  /** Decides, and gives a permit if it is admitted. */
+  async function acquireNow(call: Call): Promise<AsyncPermit<never> | NoPermit> {
+    const { set, key, cost } = call
+    const about = asked(call)
+    const { decision, held: first } = await table.acquire(about)
+    if (!decision.allowed) return noPermit(decision)
+    let held = first
+    const holdUs = held ? holdUsOf(set.rules) : 0
+    return permitOn<AsyncPermit<never>, Promise<void>>(
+      {
+        decision,
+        cost,
+        holdUs,
+        read: (actual) => gate.costOf(set, actual),
+        done: async () => {},
+        async finish(change) {
+          if (held) await table.finish(about, held, change, holdUs)
+          wake(key)
+        },
+        async extend() {
+          if (!held) return true
+          const extended = await table.extend(about, held)
+          // What is not known to be held is not released: it would free the units of another.
+          held = extended ?? { ...held, holds: new Float64Array(held.holds.length) }
+          return extended !== undefined
+        },
+      },
+      open,
+    )
   }
 
   async function close(): Promise<void> {
@@ -63,15 +110,16 @@ export function createAsyncLimiter(
   async function* entries() {
     checkOpen()
     for await (const page of table.keys()) {
-      const decisions = await table.look(page.map(listed))
-      for (const [i, key] of page.entries()) yield { key, decision: decisions[i] }
+      const decisions = await table.look(page.map((key) => ({ ...texts(key), ...listed(key) })))
+      for (const [i, key] of page.entries()) {
+        yield { ...shownKey(key, fields), decision: decisions[i] }
+      }
     }
   }
 
-  function listed(key: string): Wanted {
-    const tier = policy && !policy.knows(key) ? policy.shownTier : undefined
-    const set = setOf(key, tier === undefined ? undefined : { tier })
-    return { verb: 'peek', set, key, cost: 1 }
+  function listed(key: AnyKey): { readonly set: RuleSet; readonly cost: number } {
+    const isShown = policy && !policy.knows(tierKeyOf(key))
+    return { set: setOf(key, isShown ? { tier: policy.shownTier } : undefined), cost: 1 }
   }
 
   const limiter: AsyncLimiter = {
@@ -86,59 +134,77 @@ export function createAsyncLimiter(
 
     async checkMany(requests) {
       checkOpen()
-      const checked = checkRequests(requests, beginDecision)
-      const decisions = await table.decideAll(
-        checked.map((request) => ({ ...request, verb: 'check' as const })),
-      )
+      const checked = checkRequests(requests, beginCheck)
+      const decisions = await table.decideAll(checked.map(({ call }) => asked(call)))
       decisions.forEach((decision, i) => void report(decision, checked[i].key, checked[i].cost))
       return decisions
     },
 
     async wait(key, cost = 1, options = {}) {
       const { call, ...limits } = checkWait(options)
-      beginDecision(key, cost, call)
+      const first = beginCheck(key, cost, call)
       // The rules may change while it waits, so they are looked up every time.
       const look = async (spend: boolean) => {
-        const set = checkedCapacity(setOf(key, call), cost)
-        return table.decide(set, key, cost, spend)
+        const set = setOf(first.key, call)
+        checkFits(set, first.cost)
+        return table.decide(asked({ ...first, set }), spend)
       }
-      const decision = await line.join(key, {
-        cost,
+      const decision = await line.join(lineOf(first.key), {
+        cost: first.cost as number,
         ...limits,
         check: () => look(true),
         async outlook(ahead) {
           const seen = await look(false)
           // Nothing is counted while everything passes.
-          const rules = seen.source === 'open' ? [] : setOf(key, call).rules
-          return outlookOf(seen, rules, ahead, cost)
+          const rules = seen.source === 'open' ? [] : setOf(first.key, call).rules
+          return outlookOf(seen, rules, ahead, first.cost as number)
         },
       })
       return report(decision, key, cost)
     },
 
-    async charge(key, cost, options) {
-      await table.charge(begin(key, cost, options), key, cost)
+    async tryAcquire(key, cost = 1, options) {
+      const permit = await acquireNow(beginDecision(key, cost, options))
+      report(permit.decision, key, cost)
+      return permit
     },
-    async refund(key, cost, options) {
-      await table.refund(begin(key, cost, options), key, cost)
-      line.wake(key)
+
+    async acquire() {
+      throw new Error('not yet')
+    },
+
+    async run(key, work, options = {}) {
+      const { cost, ...waiting } = options
+      const permit = await limiter.acquire(key, cost, waiting)
+      try {
+        return await work(permit)
+      } finally {
+        void permit.release()
+      }
+    },
+
+    async charge(key, units, options) {
+      const call = begin(key, units, options)
+      await table.charge(asked({ ...call, cost: ratesOnly(call.set, call.cost) }))
+    },
+    async refund(key, units, options) {
+      const call = begin(key, units, options)
+      await table.refund(asked(call))
+      wake(call.key)
     },
     async block(key, duration) {
-      checkOpen()
-      checkKey(key)
-      await table.block(key, durationUs('block: duration', duration, 0.001, CENTURY_MS))
+      const us = durationUs('block: duration', duration, 0.001, CENTURY_MS)
+      await table.block(texts(gate.keyOf(key)), us)
     },
-    async unblock(key) {
-      checkOpen()
-      checkKey(key)
-      await table.unblock(key)
-      line.wake(key)
+    async unblock(given) {
+      const key = gate.keyOf(given)
+      await table.unblock(texts(key))
+      wake(key)
     },
-    async reset(key) {
-      checkOpen()
-      checkKey(key)
-      await table.reset(key)
-      line.wake(key)
+    async reset(given) {
+      const key = gate.keyOf(given)
+      await table.reset(texts(key))
+      wake(key)
     },
     async clear() {
       checkOpen()
@@ -152,9 +218,20 @@ export function createAsyncLimiter(
       for await (const page of table.keys()) count += page.length
       return count
     },
-    stats: opened.stats,
+    stats: () => ({ ...opened.stats(), held: open.count() }),
     close,
     [Symbol.asyncDispose]: close,
   }
-  return noteRules(limiter, (key, options) => setOf(key, options).rules)
+  return noteRules(limiter, (key, options) => begin(key, 0, options).set.rules)
+}
+
+/** A key as requests have it: as a text, and its fields. */
+function texts(key: AnyKey): KeyTexts {
+  return typeof key === 'string' ? { key, fields: undefined } : { key: lineOf(key), fields: key }
+}
+
+function asked({ set, key, cost }: Call): Asked {
+  return typeof key === 'string'
+    ? { set, key, fields: undefined, cost }
+    : { set, key: lineOf(key), fields: key, cost }
 }

@@ -1,53 +1,80 @@
-import { checkCost } from '../core/cost.ts'
+import { type Cost, checkCost, costAt, fits } from '../core/cost.ts'
 import { SluiceError, shown } from '../core/errors.ts'
-import { checkKey, isKey } from '../core/key.ts'
+import { type AnyKey, checkKey, type FieldKey } from '../core/key.ts'
 import { checkOptions } from '../core/options.ts'
 import type { Rule } from '../core/rule.ts'
 import type { RuleSet } from '../stores/store.ts'
+import type { Fields } from './fields.ts'
+import type { CostByRule } from './key-types.ts'
 import type { Policy } from './policy.ts'
 import type { CallOptions } from './verbs.ts'
 
 const CALL_OPTIONS = ['tier']
 
+/** Call is what a caller asks about, checked: a key, the rules that hold for it, and a cost. */
+export interface Call {
+  readonly set: RuleSet
+  readonly key: AnyKey
+  readonly cost: Cost
+}
+
 /** Gate is where every verb of a limiter begins: it checks what came, and gives the rules. */
 export interface Gate {
   /** Throws once the limiter is closed. */
   checkOpen(): void
-  /** For verbs about a key: the rules that hold for it. */
-  begin(key: string, cost: number, options: CallOptions | undefined): RuleSet
+  /** For verbs about a key. */
+  begin(key: unknown, cost: unknown, options: CallOptions | undefined): Call
   /** The same for verbs that may be refused: a cost that could never pass throws. */
-  beginDecision(key: string, cost: number, options: CallOptions | undefined): RuleSet
-  setOf(key: string, options: CallOptions | undefined): RuleSet
+  beginDecision(key: unknown, cost: unknown, options: CallOptions | undefined): Call
+  /** The same for decisions that hold nothing. */
+  beginCheck(key: unknown, cost: unknown, options: CallOptions | undefined): Call
+  /** For verbs about a key or a part of one. */
+  keyOf(key: unknown): AnyKey
+  setOf(key: AnyKey, options: CallOptions | undefined): RuleSet
+  /** A cost as it was given, for these rules. */
+  costOf(set: RuleSet, cost: unknown): Cost
   /** Closes it; false if it was closed before. */
   close(): boolean
 }
 
-/** createGate is for a limiter of one list of rules, or of a policy. */
+/** createGate is for a limiter of one list of rules, or of a policy; `fields` are those of its keys. */
 export function createGate(
   name: string,
   rules: readonly Rule[] | Policy,
+  fields: Fields | undefined,
   use: (rules: readonly Rule[]) => RuleSet,
 ): Gate {
   const policy = 'rulesFor' in rules ? rules : undefined
-  const only = 'rulesFor' in rules ? undefined : use(rules)
-  const sets = new WeakMap<readonly Rule[], RuleSet>()
+  const only = 'rulesFor' in rules ? undefined : rules
+  const sets = new WeakMap<readonly Rule[], Map<string, RuleSet>>()
+  const names = new Set((policy?.ruleLists ?? [only!]).flat().map((rule) => rule.name))
+  const tierField = policy?.tierBy === undefined ? 0 : (fields?.names.indexOf(policy.tierBy) ?? 0)
+  const onlySet = only && !fields ? use(only) : undefined
   let closed = false
-  /** The rules of all calls, as long as it is open and has no policy. */
-  let quick = only
 
-  function setFor(rules: readonly Rule[]): RuleSet {
-    let set = sets.get(rules)
-    if (!set) {
-      set = use(rules)
-      sets.set(rules, set)
-    }
-    return set
+  /** The set of the rules that hold: those of a field that is null are off. */
+  function setFor(rules: readonly Rule[], key: AnyKey): RuleSet {
+    const off = typeof key === 'string' ? '' : offIn(key)
+    const known = sets.get(rules) ?? new Map<string, RuleSet>()
+    const set = known.get(off)
+    if (set) return set
+    const holding = off === '' ? rules : rules.filter(({ by }) => !isOff(key as FieldKey, by))
+    const made = use(holding)
+    sets.set(rules, known.set(off, made))
+    return made
   }
 
-  function setOf(key: string, options: CallOptions | undefined): RuleSet {
+  function isOff(key: FieldKey, by: string | undefined): boolean {
+    return by !== undefined && key[fields!.names.indexOf(by)] === null
+  }
+
+  function setOf(key: AnyKey, options: CallOptions | undefined): RuleSet {
     if (options !== undefined) checkTier(options)
-    if (policy === undefined) return only!
-    return setFor(policy.rulesFor(key, options?.tier))
+    if (onlySet !== undefined) return onlySet
+    if (policy === undefined) return setFor(only!, key)
+    const own = typeof key === 'string' ? key : key[tierField]
+    if (own === null) return setFor(policy.rulesFor('', policy.shownTier), key)
+    return setFor(policy.rulesFor(own, options?.tier), key)
   }
 
   function checkTier({ tier }: CallOptions): void {
@@ -64,45 +91,137 @@ export function createGate(
     if (closed) throw new SluiceError('SLUICE_CLOSED', `the limiter "${name}" is closed.`)
   }
 
-  function begin(key: string, cost: number, options: CallOptions | undefined): RuleSet {
-    checkOpen()
-    checkKey(key)
-    if (cost !== 1) checkCost(cost)
-    if (options !== undefined) checkOptions('options of a call', options, CALL_OPTIONS)
-    return setOf(key, options)
+  function costOf(set: RuleSet, cost: unknown): Cost {
+    if (cost === 1) return cost
+    if (typeof cost !== 'object' || cost === null) {
+      checkCost(cost)
+      return cost
+    }
+    return costByRule(set, cost as CostByRule)
   }
 
-  function beginDecision(key: string, cost: number, options: CallOptions | undefined): RuleSet {
-    // What nearly every call is, in few steps: every capacity is at least 1.
-    if (quick !== undefined && cost === 1 && options === undefined && isKey(key)) return quick
-    return checkedCapacity(begin(key, cost, options), cost)
+  /** Units for each rule of the set, of an object with their names. */
+  function costByRule({ rules }: RuleSet, given: CostByRule): Cost {
+    for (const name in given) {
+      if (!names.has(name)) throw unknownRule(name, names)
+    }
+    const costs = rules.map((rule) => {
+      const units = Object.hasOwn(given, rule.name) ? given[rule.name] : undefined
+      if (units === undefined && rule.algorithm.cells(rule) === 0) return 0
+      if (units === undefined) throw missingRule(rule.name)
+      checkCost(units)
+      return units
+    })
+    return costs.length === 1 ? costs[0] : costs
+  }
+
+  function begin(key: unknown, cost: unknown, options: CallOptions | undefined): Call {
+    checkOpen()
+    if (options !== undefined) checkOptions('options of a call', options, CALL_OPTIONS)
+    const own = readKey(key)
+    const set = setOf(own, options)
+    return { set, key: own, cost: costOf(set, cost) }
+  }
+
+  function readKey(key: unknown): AnyKey {
+    if (fields) return fields.read(key)
+    checkKey(key)
+    return key
+  }
+
+  function beginDecision(key: unknown, cost: unknown, options: CallOptions | undefined): Call {
+    const call = begin(key, cost, options)
+    checkFits(call.set, call.cost)
+    return call
   }
 
   return {
     checkOpen,
     begin,
     beginDecision,
+    beginCheck(key, cost, options) {
+      const call = beginDecision(key, cost, options)
+      if (call.set.holds) throw needsAcquire(call.set)
+      return call
+    },
+    keyOf(key) {
+      checkOpen()
+      if (fields) return fields.readPart(key)
+      checkKey(key)
+      return key
+    },
     setOf,
+    costOf,
     close() {
       const wasOpen = !closed
       closed = true
-      quick = undefined
       return wasOpen
     },
   }
 }
 
-/** checkedCapacity gives the rules back, unless one could never admit the cost. */
-export function checkedCapacity(set: RuleSet, cost: number): RuleSet {
-  if (cost <= set.capacity) return set
-  throw exceeds(set, cost)
+/** Which fields of a key are off, as a text. */
+function offIn(key: FieldKey): string {
+  let off = ''
+  for (let i = 0; i < key.length; i += 1) if (key[i] === null) off += `${i} `
+  return off
 }
 
-function exceeds(set: RuleSet, cost: number): SluiceError {
-  const rule = set.rules.find(({ capacity }) => capacity < cost)!
+/** lineOf is what calls with this key wait in line under. */
+export function lineOf(key: AnyKey): string {
+  return typeof key === 'string' ? key : JSON.stringify(key)
+}
+
+/** partsOf are the parts of a key: lines that share one wait for the same units. */
+export function partsOf(key: AnyKey): string[] {
+  if (typeof key === 'string') return [key]
+  return key.flatMap((value, field) => (value === null ? [] : [`${field}:${value}`]))
+}
+
+/** ratesOnly is the part of a cost that is for rates: what is held is neither charged nor given back. */
+export function ratesOnly({ rules, holds }: RuleSet, cost: Cost): Cost {
+  if (!holds) return cost
+  const rates = rules.map(({ algorithm }, i) => (algorithm.holds ? 0 : costAt(cost, i)))
+  return rates.length === 1 ? rates[0] : rates
+}
+
+/** checkFits throws if a rule could never admit the cost. */
+export function checkFits(set: RuleSet, cost: Cost): void {
+  if (!fits(cost, set)) throw exceeds(set, cost)
+}
+
+function exceeds(set: RuleSet, cost: Cost): SluiceError {
+  const units = (i: number) => (typeof cost === 'number' ? cost : cost[i])
+  const i = set.rules.findIndex(({ capacity }, place) => capacity < units(place))
+  const { name, capacity } = set.rules[i]
   return new SluiceError(
     'SLUICE_COST_EXCEEDS_CAPACITY',
-    `a cost of ${cost} can never pass rule "${rule.name}", whose capacity is ${rule.capacity}. ` +
+    `a cost of ${units(i)} can never pass rule "${name}", whose capacity is ${capacity}. ` +
       'Split the work, or raise the limit, burst or queue.',
+  )
+}
+
+function unknownRule(name: string, names: ReadonlySet<string>): SluiceError {
+  return new SluiceError(
+    'SLUICE_COST',
+    `cost: no rule is called ${shown(name)}. There is ${[...names].join(', ')}. Options are the third ` +
+      'argument.',
+  )
+}
+
+function missingRule(name: string): SluiceError {
+  return new SluiceError(
+    'SLUICE_COST',
+    `cost: rule "${name}" is missing. Give units for every rule; 0 spends nothing of one.`,
+  )
+}
+
+/** A rule that holds was asked by a verb that gives no permit. */
+function needsAcquire({ rules }: RuleSet): SluiceError {
+  const { name } = rules.find(({ algorithm }) => algorithm.holds)!
+  return new SluiceError(
+    'SLUICE_NEEDS_ACQUIRE',
+    `rule "${name}" holds units until they are released. Use tryAcquire(), acquire() or run(), which ` +
+      'give a permit to release; peek() shows what is held.',
   )
 }

@@ -1,11 +1,24 @@
+import { RECENT } from '../core/algorithm.ts'
 import type { Decision } from '../core/decision.ts'
 import { CENTURY_MS, durationUs } from '../core/duration.ts'
 import { SluiceError } from '../core/errors.ts'
-import { checkKey, isKey } from '../core/key.ts'
+import { type Held, newGeneration } from '../core/held.ts'
+import { type AnyKey, isKey } from '../core/key.ts'
 import type { Rule } from '../core/rule.ts'
-import type { RuleSet } from '../stores/store.ts'
-import { checkedCapacity, createGate } from './gate.ts'
+import { openJointTable } from '../stores/joint.ts'
+import type { RuleSet, Table } from '../stores/store.ts'
+import { fieldsOf, shownKey, tierKeyOf } from './fields.ts'
+import { type Call, checkFits, createGate, lineOf, partsOf, ratesOnly } from './gate.ts'
+import type { CostByRule, CostOf, KeyOf } from './key-types.ts'
 import { checkLimiterOptions, checkNotAsync, storeOf } from './limiter-options.ts'
+import {
+  createOpenPermits,
+  holdUsOf,
+  type NoPermit,
+  noPermit,
+  type Permit,
+  permitOn,
+} from './permit.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
 import { checkRequests } from './requests.ts'
 import { noteRules } from './rules-of.ts'
@@ -23,14 +36,14 @@ import { createWaitQueue } from './wait-queue.ts'
  * createLimiter makes a limiter from one rule, several, or a policy of tiers. Without a store it
  * keeps its states in memory. On a store that answers later, all verbs are promises.
  */
-export function createLimiter(
-  rules: Rule | readonly Rule[] | Policy,
-  options: AsyncLimiterOptions,
-): AsyncLimiter
-export function createLimiter(
-  rules: Rule | readonly Rule[] | Policy,
-  options?: LimiterOptions,
-): Limiter
+export function createLimiter<const Rules extends Rule | readonly Rule[] | Policy<unknown>>(
+  rules: Rules,
+  options: AsyncLimiterOptions<KeyOf<Rules>, CostOf<Rules>>,
+): AsyncLimiter<KeyOf<Rules>, CostOf<Rules>>
+export function createLimiter<const Rules extends Rule | readonly Rule[] | Policy<unknown>>(
+  rules: Rules,
+  options?: LimiterOptions<KeyOf<Rules>, CostOf<Rules>>,
+): Limiter<KeyOf<Rules>, CostOf<Rules>>
 export function createLimiter(
   rules: Rule | readonly Rule[] | Policy,
   options: LimiterOptions | AsyncLimiterOptions = {},
@@ -53,32 +66,75 @@ function createSyncLimiter(
   const store = storeOf(options)
   const policy = isPolicy(rules) ? rules : undefined
   const lists = policy ? policy.ruleLists : [ruleList('createLimiter', rules)]
-  const table = store.open(name, lists, policy !== undefined)
-  const gate = createGate(name, policy ?? lists[0], table.use)
-  const { begin, beginDecision, checkOpen, setOf } = gate
+  const fields = fieldsOf(lists.flat())
+  const mayChange = policy !== undefined
+  const table = (
+    fields
+      ? openJointTable(store, name, lists, fields.names, mayChange)
+      : store.open(name, lists, mayChange)
+  ) as Table<RuleSet, AnyKey>
+  const gate = createGate(name, policy ?? lists[0], fields, table.use)
+  const { begin, beginCheck, beginDecision, checkOpen, setOf } = gate
   const { decide, nowUs } = table
   const line = createWaitQueue(store.clock, nowUs)
-  /** The rules of every plain `allow`, as long as it is open and nothing else is to be done. */
-  let quick = policy || onDecision ? undefined : setOf('', undefined)
-  if (quick?.delays) quick = undefined
+  const open = createOpenPermits(nowUs)
+  /** The rules of every plain call, as long as it is open and nothing else is to be done. */
+  let quick = policy || fields || onDecision ? undefined : setOf('', undefined)
+  if (quick?.delays || quick?.holds) quick = undefined
 
-  function report(decision: Decision, key: string, cost: number): Decision {
-    onDecision?.(decision, key, cost)
+  function report(decision: Decision, key: string, cost: number | CostByRule): Decision {
+    onDecision?.(decision, key, cost as number)
     return decision
   }
 
   /** The rules to list a key under: those that hold, else those it was last used with. */
-  function listedSet(key: string): RuleSet {
-    if (!policy || policy.knows(key)) return setOf(key, undefined)
+  function listedSet(key: AnyKey): RuleSet {
+    if (!policy || policy.knows(tierKeyOf(key))) return setOf(key, undefined)
     const rules = table.rulesOf(key)
     return rules.length > 0 ? table.use(rules) : setOf(key, { tier: policy.shownTier })
   }
 
-  function allowAny(key: string, cost: number, options: CallOptions | undefined): boolean {
-    const set = beginDecision(key, cost, options)
-    if (set.delays) throw delays()
-    if (onDecision === undefined) return table.allow(set, key, cost)
-    return report(decide(set, key, cost, true), key, cost).allowed
+  function allowAny(
+    key: string,
+    cost: number | CostByRule,
+    options: CallOptions | undefined,
+  ): boolean {
+    const call = beginCheck(key, cost, options)
+    if (call.set.delays) throw delays()
+    if (onDecision === undefined) return table.allow(call.set, call.key, call.cost)
+    return report(decide(call.set, call.key, call.cost, true), key, cost).allowed
+  }
+
+  function wake(key: AnyKey): void {
+    for (const part of partsOf(key)) line.wake(part)
+  }
+
+  /** Decides, and gives a permit if it is admitted. */
+  function acquireNow({ set, key, cost }: Call): Permit<never> | NoPermit {
+    const spentUs = nowUs()
+    set.generation = newGeneration()
+    const decision = decide(set, key, cost, true, spentUs)
+    if (!decision.allowed) return noPermit(decision)
+    let held: Held = { cost, spentUs, holds: set.held.slice() }
+    return permitOn<Permit<never>, void>(
+      {
+        decision,
+        cost,
+        holdUs: holdUsOf(set.rules),
+        read: (actual) => gate.costOf(set, actual),
+        done() {},
+        finish(change) {
+          table.finish(set, key, held, change, nowUs())
+          wake(key)
+        },
+        extend() {
+          const isExtended = table.extend(set, key, held, nowUs())
+          if (isExtended) held = { ...held, holds: set.held.slice() }
+          return isExtended
+        },
+      },
+      open,
+    )
   }
 
   function close(): void {
@@ -99,67 +155,95 @@ function createSyncLimiter(
     },
 
     check(key, cost = 1, options) {
-      const set = beginDecision(key, cost, options)
-      return report(decide(set, key, cost, true), key, cost)
+      if (quick !== undefined && cost === 1 && options === undefined && isKey(key)) {
+        return decide(quick, key, 1, true)
+      }
+      const call = beginCheck(key, cost, options)
+      return report(decide(call.set, call.key, call.cost, true), key, cost)
     },
 
     peek(key, cost = 1, options) {
-      const set = beginDecision(key, cost, options)
-      return decide(set, key, cost, false)
+      const call = beginDecision(key, cost, options)
+      return decide(call.set, call.key, call.cost, false)
     },
 
     checkMany(requests) {
       checkOpen()
-      const checked = checkRequests(requests, beginDecision)
+      const checked = checkRequests(requests, beginCheck)
       const atUs = nowUs()
-      const decisions = checked.map(({ set, key, cost }) => decide(set, key, cost, true, atUs))
+      const decisions = checked.map(({ call: { set, key, cost } }) =>
+        decide(set, key, cost, true, atUs),
+      )
       decisions.forEach((decision, i) => void report(decision, checked[i].key, checked[i].cost))
       return decisions
     },
 
     async wait(key, cost = 1, options = {}) {
       const { call, ...limits } = checkWait(options)
-      beginDecision(key, cost, call)
+      const first = beginCheck(key, cost, call)
       // The rules may change while it waits, so they are looked up every time.
-      const look = (spend: boolean) =>
-        decide(checkedCapacity(setOf(key, call), cost), key, cost, spend)
-      const decision = await line.join(key, {
-        cost,
+      const look = (spend: boolean) => {
+        const set = setOf(first.key, call)
+        checkFits(set, first.cost)
+        return decide(set, first.key, first.cost, spend)
+      }
+      const decision = await line.join(lineOf(first.key), {
+        cost: first.cost as number,
         ...limits,
         check: () => look(true),
-        outlook: (ahead) => outlookOf(look(false), setOf(key, call).rules, ahead, cost),
+        outlook: (ahead) =>
+          outlookOf(look(false), setOf(first.key, call).rules, ahead, first.cost as number),
       })
       return report(decision, key, cost)
     },
 
-    charge(key, cost, options) {
-      table.charge(begin(key, cost, options), key, cost, nowUs())
+    tryAcquire(key, cost = 1, options) {
+      const permit = acquireNow(beginDecision(key, cost, options))
+      report(permit.decision, key, cost)
+      return permit
     },
 
-    refund(key, cost, options) {
-      table.refund(begin(key, cost, options), key, cost, nowUs())
-      line.wake(key)
+    async acquire() {
+      throw new Error('not yet')
     },
 
-    block(key, duration) {
-      checkOpen()
-      checkKey(key)
+    async run(key, work, options = {}) {
+      const { cost, ...waiting } = options
+      const permit = await limiter.acquire(key, cost, waiting)
+      try {
+        return await work(permit)
+      } finally {
+        permit.release()
+      }
+    },
+
+    charge(given, units, options) {
+      const { set, key, cost } = begin(given, units, options)
+      table.charge(set, key, ratesOnly(set, cost), nowUs())
+    },
+
+    refund(given, units, options) {
+      const { set, key, cost } = begin(given, units, options)
+      table.refund(set, key, cost, nowUs(), RECENT)
+      wake(key)
+    },
+
+    block(given, duration) {
+      const key = gate.keyOf(given)
       const atUs = nowUs()
       table.block(key, atUs + durationUs('block: duration', duration, 0.001, CENTURY_MS), atUs)
     },
 
-    unblock(key) {
-      checkOpen()
-      checkKey(key)
+    unblock(given) {
+      const key = gate.keyOf(given)
       table.unblock(key)
-      line.wake(key)
+      wake(key)
     },
 
-    reset(key) {
-      checkOpen()
-      checkKey(key)
+    reset(given) {
+      const key = gate.keyOf(given)
       table.reset(key, nowUs())
-      line.wake(key)
+      wake(key)
     },
 
     clear() {
@@ -171,7 +255,7 @@ function createSyncLimiter(
     *entries() {
       checkOpen()
       for (const key of table.keys(nowUs())) {
-        yield { key, decision: decide(listedSet(key), key, 1, false) }
+        yield { ...shownKey(key, fields), decision: decide(listedSet(key), key, 1, false) }
       }
     },
 
@@ -180,11 +264,11 @@ function createSyncLimiter(
       return table.size(nowUs())
     },
 
-    stats: () => table.stats(),
+    stats: () => ({ ...table.stats(), held: open.count() }),
     close,
     [Symbol.dispose]: close,
   }
-  return noteRules(limiter, (key, options) => setOf(key, options).rules)
+  return noteRules(limiter, (key, options) => begin(key, 0, options).set.rules)
 }
 
 /** allow() where a leaky bucket may hand out a delay. */

@@ -2,6 +2,7 @@ import { SluiceError, shown } from '../core/errors.ts'
 import { checkKey } from '../core/key.ts'
 import { checkFunction, checkOptions } from '../core/options.ts'
 import type { Rule } from '../core/rule.ts'
+import type { KeyOf } from './key-types.ts'
 
 /** Rules by the name of a tier, or by key: an object or a `Map`. */
 export type RulesByName =
@@ -17,13 +18,29 @@ export interface PolicyOptions {
   readonly defaultTier?: string
   /** Rules of single keys that replace their tier's. */
   readonly overrides?: RulesByName
+  /**
+   * The field of the key that has a tier, for keys with fields. Rules of tiers and overrides count that
+   * field; `tierOf`, `setTier` and `setOverride` get its value.
+   */
+  readonly tierBy?: string
+  /** The rules of the other fields, the same for all tiers. */
+  readonly rules?: Rule | readonly Rule[]
 }
+
+/** The rules in the options of a policy, for their types. */
+type RulesIn<Options extends PolicyOptions> =
+  | Options['tiers'][keyof Options['tiers']]
+  | NonNullable<Options['rules']>
 
 /**
  * Policy says which rules hold for a key. A change takes effect on the key's next request. Rules
  * of the same name and algorithm carry over what was used; others have states of their own.
  */
-export interface Policy {
+export interface Policy<Key = string> {
+  /** The field of keys that has a tier; undefined where the key is a text. */
+  readonly tierBy: string | undefined
+  /** What its limiters' keys are; only a type. */
+  readonly key?: Key
   /** The rules of all tiers and overrides that the policy was made with. */
   readonly ruleLists: readonly (readonly Rule[])[]
   /** The rules for a key: its override, else those of `tier`, else those of its own tier. */
@@ -40,16 +57,21 @@ export interface Policy {
   setOverride(key: string, rules: Rule | readonly Rule[] | undefined): void
 }
 
+const OPTIONS = ['tiers', 'tierOf', 'defaultTier', 'overrides', 'tierBy', 'rules']
+
 const isPolicySymbol = Symbol.for('sluice.policy')
 
 /** createPolicy makes a policy from tiers. */
-export function createPolicy(options: PolicyOptions): Policy {
-  checkOptions('createPolicy', options, ['tiers', 'tierOf', 'defaultTier', 'overrides'])
-  const { tierOf, defaultTier } = options
+export function createPolicy<const Options extends PolicyOptions>(
+  options: Options,
+): Policy<Options extends { readonly tierBy: string } ? KeyOf<RulesIn<Options>> : string> {
+  checkOptions('createPolicy', options, OPTIONS)
+  const { tierOf, defaultTier, tierBy } = options
+  const others = othersOf(options)
   checkFunction('createPolicy: tierOf', tierOf)
   const tiers = new Map<string, readonly Rule[]>()
   for (const [tier, rules] of rulesByName('tiers', options.tiers)) {
-    tiers.set(tier, ruleList(`tier ${shown(tier)}`, rules))
+    tiers.set(tier, listFor(`tier ${shown(tier)}`, rules))
   }
   if (tiers.size === 0) {
     throw new SluiceError('SLUICE_OPTION', 'createPolicy: tiers must have at least one tier.')
@@ -94,10 +116,19 @@ export function createPolicy(options: PolicyOptions): Policy {
   function setOverride(key: string, rules: Rule | readonly Rule[] | undefined): void {
     checkKey(key)
     if (rules === undefined) overrides.delete(key)
-    else overrides.set(key, ruleList(`override of ${shown(key)}`, rules))
+    else overrides.set(key, listFor(`override of ${shown(key)}`, rules))
+  }
+
+  /** The rules of a tier or an override, and those of the other fields. */
+  function listFor(where: string, rules: Rule | readonly Rule[]): readonly Rule[] {
+    const own = ruleList(where, rules)
+    const stray = own.find(({ by }) => by !== undefined && by !== tierBy)
+    if (stray) throw strayField(where, stray, tierBy)
+    return others.length > 0 ? ruleList(where, [...own, ...others]) : own
   }
 
   return {
+    tierBy,
     ruleLists,
     rulesFor(key, tier) {
       if (overrides.size > 0) {
@@ -121,6 +152,29 @@ export function createPolicy(options: PolicyOptions): Policy {
     setOverride,
     ...{ [isPolicySymbol]: true },
   }
+}
+
+/** The rules of the fields that have no tier. */
+function othersOf({ rules, tierBy }: PolicyOptions): readonly Rule[] {
+  if (rules === undefined) return []
+  const others = ruleList('createPolicy: rules', rules)
+  const stray = others.find(({ by }) => by === undefined || by === tierBy)
+  if (tierBy !== undefined && !stray) return others
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    tierBy === undefined
+      ? 'createPolicy: rules are for keys with fields: give `tierBy`, the field that has a tier.'
+      : `createPolicy: rule "${stray!.name}" must count another field than ${shown(tierBy)}.`,
+  )
+}
+
+function strayField(where: string, { name, by }: Rule, tierBy: string | undefined): SluiceError {
+  return new SluiceError(
+    'SLUICE_OPTION',
+    `createPolicy: rule "${name}" of ${where} counts ${shown(by)}, not ` +
+      `${tierBy === undefined ? 'the key: give the policy `tierBy`' : shown(tierBy)}. Rules of other ` +
+      'fields go into `rules`.',
+  )
 }
 
 function rulesByName(what: string, given: RulesByName): Iterable<[string, Rule | readonly Rule[]]> {

@@ -1,10 +1,17 @@
 import { SluiceError, shown } from '../core/errors.ts'
 import { checkOptions } from '../core/options.ts'
-import type { RuleSet } from '../stores/store.ts'
+import type { Call } from './gate.ts'
+import type { CostByRule } from './key-types.ts'
 import type { CallOptions, LimitRequest } from './verbs.ts'
 
-type Begin = (key: string, cost: number, options: CallOptions | undefined) => RuleSet
-type CheckedRequest = { set: RuleSet; key: string; cost: number }
+type Begin = (key: unknown, cost: unknown, options: CallOptions | undefined) => Call
+
+/** A request as it was given, and as it was checked. */
+interface CheckedRequest {
+  readonly call: Call
+  readonly key: string
+  readonly cost: number | CostByRule
+}
 
 const REQUEST_OPTIONS = ['key', 'cost', 'tier']
 
@@ -12,7 +19,10 @@ const REQUEST_OPTIONS = ['key', 'cost', 'tier']
  * checkRequests checks all requests of a `checkMany` before anything is spent. Each is read once:
  * what was checked is what is spent, even from an object with getters.
  */
-export function checkRequests(requests: readonly LimitRequest[], begin: Begin): CheckedRequest[] {
+export function checkRequests(
+  requests: readonly LimitRequest<string, number | CostByRule>[],
+  begin: Begin,
+): CheckedRequest[] {
   if (!Array.isArray(requests)) {
     throw new SluiceError(
       'SLUICE_OPTION',
@@ -30,10 +40,13 @@ export function checkRequests(requests: readonly LimitRequest[], begin: Begin): 
   return checked
 }
 
-function checkRequest(request: LimitRequest, begin: Begin): CheckedRequest {
+function checkRequest(
+  request: LimitRequest<string, number | CostByRule>,
+  begin: Begin,
+): CheckedRequest {
   checkOptions('a request', request, REQUEST_OPTIONS)
   const { key, cost = 1, tier } = request
-  return { set: begin(key, cost, tier === undefined ? undefined : { tier }), key, cost }
+  return { call: begin(key, cost, tier === undefined ? undefined : { tier }), key, cost }
 }
 
 /** An error about one of many requests, with its number. */

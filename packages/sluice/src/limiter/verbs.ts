@@ -2,8 +2,10 @@ import type { Clock } from '../core/clock.ts'
 import type { Decision } from '../core/decision.ts'
 import type { Duration } from '../core/duration.ts'
 import type { AsyncStats, AsyncStore, Store, TableStats } from '../stores/store.ts'
+import type { CostByRule } from './key-types.ts'
+import type { AsyncPermit, NoPermit, Permit } from './permit.ts'
 
-export interface LimiterOptions {
+export interface LimiterOptions<Key = string, Cost = number> {
   /** Where states live. Default: a `memoryStore()` of its own. */
   readonly store?: Store
   /** Part of a state's identity: limiters that share a store need different names. */
@@ -14,7 +16,7 @@ export interface LimiterOptions {
    * Called with every decision of `allow`, `check`, `checkMany` and `wait`, after it was made. What
    * it throws reaches the caller of the verb.
    */
-  readonly onDecision?: (decision: Decision, key: string, cost: number) => void
+  onDecision?(decision: Decision, key: Key, cost: Cost): void
 }
 
 /** FailureOptions say what happens while a store fails, or is too slow. */
@@ -35,8 +37,8 @@ export interface FailureOptions {
 }
 
 /** AsyncLimiterOptions are those of a limiter on a store that answers later. */
-export interface AsyncLimiterOptions
-  extends Omit<LimiterOptions, 'store' | 'clock'>,
+export interface AsyncLimiterOptions<Key = string, Cost = number>
+  extends Omit<LimiterOptions<Key, Cost>, 'store' | 'clock'>,
     FailureOptions {
   readonly store: AsyncStore
 }
@@ -57,83 +59,126 @@ export interface WaitOptions extends CallOptions {
 }
 
 /** LimitRequest is one of the requests of `checkMany`. */
-export interface LimitRequest extends CallOptions {
-  readonly key: string
+export interface LimitRequest<Key = string, Cost = number> extends CallOptions {
+  readonly key: Key
   /** Default 1. */
-  readonly cost?: number
+  readonly cost?: Cost
 }
 
 /** Entry is a key that is not fresh, and what `peek` says of it. */
 export interface Entry {
   readonly key: string
+  /** Where keys have fields: the field that `key` is of. */
+  readonly by?: string
   readonly decision: Decision
 }
 
+/** PartOf is a part of a key with fields, or a key. */
+export type PartOf<Key> = Key extends string ? Key : Partial<Key>
+
 /**
  * Limiter decides for any key whether it may go ahead now. Several rules are one decision: all
- * take, or none does. A refusal changes nothing. Keys are strings of 1 to 1,024 UTF-16 units;
- * costs are whole numbers up to 10,000,000; a cost above a rule's capacity throws, since no
- * waiting could help.
+ * take, or none does. A refusal changes nothing. A key is a text of 1 to 1,024 UTF-16 units, or an
+ * object of such texts where the rules have `by`. A cost is a whole number, for all rules or in an
+ * object with one for each; a cost above a rule's capacity throws, since no waiting could help.
  */
-export interface Limiter {
+export interface Limiter<Key = string, Cost = number | CostByRule> {
   readonly name: string
-  /** Decides and spends, answering yes or no: the fast path. Not for leaky buckets. */
-  allow(key: string, cost?: number, options?: CallOptions): boolean
+  /** Decides and spends, answering yes or no: the fast path. Not for rules that delay or hold. */
+  allow(key: Key, cost?: Cost, options?: CallOptions): boolean
   /** Decides and spends. Cost 0 spends nothing and is refused only by a block or debt. */
-  check(key: string, cost?: number, options?: CallOptions): Decision
+  check(key: Key, cost?: Cost, options?: CallOptions): Decision
   /** What `check` would answer, spending nothing; `remaining` and `resetAfterMs` as they stand. */
-  peek(key: string, cost?: number, options?: CallOptions): Decision
+  peek(key: Key, cost?: Cost, options?: CallOptions): Decision
   /** Independent decisions in order, at one instant. Nothing is spent if any request is invalid. */
-  checkMany(requests: readonly LimitRequest[]): Decision[]
+  checkMany(requests: readonly LimitRequest<Key, Cost>[]): Decision[]
   /**
    * Waits its turn, first come first served among the `wait` calls for the key, and the delay of a
    * leaky bucket, so `delayMs` of the answer is 0. Resolves to a refusal at once when the known wait
    * is too long.
    */
-  wait(key: string, cost?: number, options?: WaitOptions): Promise<Decision>
-  /** Debits `cost` even if it does not fit; the debt has to refill first. */
-  charge(key: string, cost: number, options?: CallOptions): void
+  wait(key: Key, cost?: Cost, options?: WaitOptions): Promise<Decision>
+  /**
+   * Decides and spends as `check`, and gives a permit: what concurrency rules hold is held until the
+   * permit ends, and what was spent can be settled or given back.
+   */
+  tryAcquire(key: Key, cost?: Cost, options?: CallOptions): Permit<Cost> | NoPermit
+  /** Waits its turn as `wait` does, for a permit. */
+  acquire(key: Key, cost?: Cost, options?: WaitOptions): Promise<Permit<Cost>>
+  /** Acquires, calls `work`, and releases when it has ended. */
+  run<T>(
+    key: Key,
+    work: (permit: Permit<Cost>) => T | PromiseLike<T>,
+    options?: RunOptions<Cost>,
+  ): Promise<T>
+  /** Debits `cost` of rates even if it does not fit; the debt has to refill first. */
+  charge(key: Key, cost: Cost, options?: CallOptions): void
   /**
    * Undoes a recent spend, as far as there is something to undo; never makes more than fresh. No
-   * effect on leaky buckets: their slots stay given out.
+   * effect on leaky buckets, whose slots stay given out, and on what is held.
    */
-  refund(key: string, cost: number, options?: CallOptions): void
+  refund(key: Key, cost: Cost, options?: CallOptions): void
   /** Refuses the key for a while, whatever its rules say; a later call replaces an earlier one. */
-  block(key: string, duration: Duration): void
-  unblock(key: string): void
+  block(key: PartOf<Key>, duration: Duration): void
+  unblock(key: PartOf<Key>): void
   /** Makes the key fresh and lifts its block. */
-  reset(key: string): void
+  reset(key: PartOf<Key>): void
   /** Makes every key fresh and lifts every block. */
   clear(): void
-  /** The keys that are blocked or not fresh. */
+  /** The keys, or the parts of keys with fields, that are blocked or not fresh. */
   entries(): Iterable<Entry>
-  /** How many keys are blocked or not fresh. Looks at every key. */
+  /** How many of these there are. Looks at every one. */
   size(): number
-  stats(): TableStats
+  stats(): LimiterStats
   /** Ends the limiter: those in line are rejected, and further calls throw `SLUICE_CLOSED`. */
   close(): void
   [Symbol.dispose](): void
 }
 
+/** LimiterStats are counts since the store was made, and what is held. */
+export interface LimiterStats extends TableStats {
+  /** Permits of this limiter that have not ended. */
+  readonly held: number
+}
+
+/** AsyncLimiterStats are counts since the limiter was made, and what is held. */
+export interface AsyncLimiterStats extends AsyncStats {
+  /** Permits of this limiter that have not ended. */
+  readonly held: number
+}
+
 /**
  * AsyncLimiter is a `Limiter` on a store that answers later. It has no `allow`: a promise that
- * nobody awaits would always be true.
+ * is not awaited would always be true.
  */
-export interface AsyncLimiter {
+export interface AsyncLimiter<Key = string, Cost = number | CostByRule> {
   readonly name: string
-  check(key: string, cost?: number, options?: CallOptions): Promise<Decision>
-  peek(key: string, cost?: number, options?: CallOptions): Promise<Decision>
-  checkMany(requests: readonly LimitRequest[]): Promise<Decision[]>
-  wait(key: string, cost?: number, options?: WaitOptions): Promise<Decision>
-  charge(key: string, cost: number, options?: CallOptions): Promise<void>
-  refund(key: string, cost: number, options?: CallOptions): Promise<void>
-  block(key: string, duration: Duration): Promise<void>
-  unblock(key: string): Promise<void>
-  reset(key: string): Promise<void>
+  check(key: Key, cost?: Cost, options?: CallOptions): Promise<Decision>
+  peek(key: Key, cost?: Cost, options?: CallOptions): Promise<Decision>
+  checkMany(requests: readonly LimitRequest<Key, Cost>[]): Promise<Decision[]>
+  wait(key: Key, cost?: Cost, options?: WaitOptions): Promise<Decision>
+  tryAcquire(key: Key, cost?: Cost, options?: CallOptions): Promise<AsyncPermit<Cost> | NoPermit>
+  acquire(key: Key, cost?: Cost, options?: WaitOptions): Promise<AsyncPermit<Cost>>
+  run<T>(
+    key: Key,
+    work: (permit: AsyncPermit<Cost>) => T | PromiseLike<T>,
+    options?: RunOptions<Cost>,
+  ): Promise<T>
+  charge(key: Key, cost: Cost, options?: CallOptions): Promise<void>
+  refund(key: Key, cost: Cost, options?: CallOptions): Promise<void>
+  block(key: PartOf<Key>, duration: Duration): Promise<void>
+  unblock(key: PartOf<Key>): Promise<void>
+  reset(key: PartOf<Key>): Promise<void>
   clear(): Promise<void>
   entries(): AsyncIterable<Entry>
   size(): Promise<number>
-  stats(): AsyncStats
+  stats(): AsyncLimiterStats
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
+}
+
+/** RunOptions are those of `run`: of waiting, and the cost. */
+export interface RunOptions<Cost> extends WaitOptions {
+  /** Default 1. */
+  readonly cost?: Cost
 }

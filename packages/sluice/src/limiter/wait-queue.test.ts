@@ -6,6 +6,7 @@ import {
   leakyBucket,
   memoryStore,
   type Rule,
+  type RuleFactory,
   slidingWindowLog,
   tokenBucket,
 } from '../index.ts'
@@ -164,7 +165,7 @@ describe('wait', () => {
 
   it('is rejected when its cost no longer fits the rules of its tier', async () => {
     const clock = manualClock()
-    for (const make of [fixedWindow, slidingWindowLog, tokenBucket]) {
+    for (const make of [fixedWindow, slidingWindowLog, tokenBucket] as RuleFactory[]) {
       const tiers = { pro: make({ limit: 100, per: '1s' }), free: make({ limit: 10, per: '1s' }) }
       const policy = createPolicy({ tiers, defaultTier: 'pro' })
       const limiter = createLimiter(policy, { clock })

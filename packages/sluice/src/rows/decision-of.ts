@@ -1,3 +1,4 @@
+import { type Cost, costAt } from '../core/cost.ts'
 import type { Decision, RuleDecision } from '../core/decision.ts'
 import type { Rule } from '../core/rule.ts'
 import type { LaidRules } from './layout.ts'
@@ -10,14 +11,14 @@ import { type Row, stateOf } from './row.ts'
 export function decisionOf(
   set: LaidRules,
   row: Row,
-  cost: number,
+  cost: Cost,
   blockedUs: number,
   nowUs: number,
 ): Decision {
   if (set.only === undefined || blockedUs > 0) {
     return decisionOfAll(set, row, cost, blockedUs, nowUs)
   }
-  return decisionOfOne(set, set.only, row, cost, nowUs)
+  return decisionOfOne(set, set.only, row, cost as number, nowUs)
 }
 
 /** Of one rule, as nearly every decision is. */
@@ -51,29 +52,41 @@ function decisionOfOne(
   }
 }
 
-/** Of several rules: the least capacity and remaining, the longest waits. */
+/** Of several rules, or of a blocked key. */
 function decisionOfAll(
   set: LaidRules,
   row: Row,
-  cost: number,
+  cost: Cost,
   blockedUs: number,
   nowUs: number,
 ): Decision {
   const { rules, waitUs } = set
   let allowed = blockedUs === 0
   for (let i = 0; i < rules.length; i += 1) if (waitUs[i] > 0) allowed = false
-  let longest = ruleDecision(set, 0, row, cost, allowed, nowUs)
+  const each: RuleDecision[] = []
+  for (let i = 0; i < rules.length; i += 1) {
+    each.push(ruleDecision(set, i, row, costAt(cost, i), allowed, nowUs))
+  }
+  if (set.holds || typeof cost !== 'number') return mixedDecision(rules, each, allowed, blockedUs)
+  return sameDecision(each, allowed, blockedUs)
+}
+
+/** sameDecision is the decision of rules that all count the same units: the least and the longest. */
+export function sameDecision(
+  each: readonly RuleDecision[],
+  allowed: boolean,
+  blockedUs: number,
+): Decision {
+  let longest = each[0]
   let least = longest
   let { capacity, resetAfterMs, delayMs } = longest
-  const each = [longest]
-  for (let i = 1; i < rules.length; i += 1) {
-    const one = ruleDecision(set, i, row, cost, allowed, nowUs)
+  for (let i = 1; i < each.length; i += 1) {
+    const one = each[i]
     if (one.retryAfterMs > longest.retryAfterMs) longest = one
     if (one.remaining < least.remaining) least = one
     if (one.capacity < capacity) capacity = one.capacity
     if (one.resetAfterMs > resetAfterMs) resetAfterMs = one.resetAfterMs
     if (one.delayMs > delayMs) delayMs = one.delayMs
-    each.push(one)
   }
   const blockedMs = blockedUs / 1_000
   return {
@@ -87,6 +100,31 @@ function decisionOfAll(
     rules: each,
     source: blockedUs > 0 ? 'blocked' : 'store',
   }
+}
+
+/**
+ * mixedDecision is the decision of rules that count different units: requests, tokens, units held. Its
+ * capacity and remaining are those of one rule: that with the longest wait, else that with the least
+ * part remaining, and one that holds only where it refuses or there is no other.
+ */
+export function mixedDecision(
+  rules: readonly Rule[],
+  each: readonly RuleDecision[],
+  allowed: boolean,
+  blockedUs: number,
+): Decision {
+  const same = sameDecision(each, allowed, blockedUs)
+  const rates = each.filter((_, i) => !rules[i].algorithm.holds)
+  const [first, ...others] = rates.length > 0 ? rates : each
+  let told = first
+  for (const one of others) if (partLeft(one) < partLeft(told)) told = one
+  for (const one of each) if (one.retryAfterMs > told.retryAfterMs) told = one
+  const { rule, capacity } = told
+  return { ...same, rule, capacity, remaining: blockedUs > 0 ? 0 : told.remaining }
+}
+
+function partLeft({ remaining, capacity }: RuleDecision): number {
+  return capacity === Number.POSITIVE_INFINITY ? 1 : remaining / capacity
 }
 
 function ruleDecision(

@@ -20,7 +20,7 @@ export interface LaidRules extends RuleSet {
   /** What the last decision found: how long each rule refuses, and how long it delays. */
   readonly waitUs: Float64Array
   readonly delayUs: Float64Array
-  /** The one rule, where there is just one, whose state is no list and which never delays. */
+  /** The one rule, where there is just one, whose state is no list and which neither delays nor holds. */
   readonly only: Rule | undefined
   /** The same as `at[0]`. */
   onlyAt: number
@@ -167,6 +167,9 @@ export function createLayout(
         rules: [...rules],
         capacity: Math.min(...rules.map((rule) => rule.capacity)),
         delays: rules.some((rule) => rule.algorithm.delays),
+        holds: rules.some((rule) => rule.algorithm.holds),
+        generation: 0,
+        held: new Float64Array(2 * rules.length),
         columns: new Int32Array(rules.length),
         at: new Int32Array(rules.length),
         waitUs: new Float64Array(rules.length),
@@ -214,7 +217,8 @@ export function createLayout(
 
 function onlyOf([rule, ...others]: readonly Rule[]): Rule | undefined {
   if (rule === undefined || others.length > 0) return undefined
-  return rule.algorithm.grows || rule.algorithm.delays ? undefined : rule
+  const { grows, delays, holds } = rule.algorithm
+  return grows || delays || holds ? undefined : rule
 }
 
 /** writtenText is the same for the same written columns. */

@@ -7,6 +7,8 @@ import type { Row } from './row.ts'
 /** OwnLine is where a rule of the set has its cells, and its line in a row's text. */
 export interface OwnLine {
   readonly rule: Rule
+  /** Its place among the rules of the set. */
+  readonly index: number
   /** Where its cells begin; of a list, the one cell that names it. */
   readonly at: number
   /** The rule as the line names it, and whose cells the line has, whatever the limits were. */

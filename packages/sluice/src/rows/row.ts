@@ -1,5 +1,7 @@
 import { checkedWait } from '../core/algorithm.ts'
+import { type Cost, costAt, costsAny } from '../core/cost.ts'
 import type { Rule } from '../core/rule.ts'
+import { noteHolds } from './hold.ts'
 import type { LaidRules } from './layout.ts'
 import type { Lists } from './lists.ts'
 
@@ -15,19 +17,21 @@ export function stateOf(rule: Rule, cells: Float64Array, at: number, lists: List
   return rule.algorithm.grows ? lists.all[cells[at]] : cells
 }
 
-/** spendRow debits `cost`, at least 1, from every rule. */
+/** spendRow debits `cost` from every rule, whether it fits or leaves debt. */
 export function spendRow(
   set: LaidRules,
   { cells, base, lists }: Row,
-  cost: number,
+  cost: Cost,
   nowUs: number,
 ): void {
   const { rules } = set
   for (let i = 0; i < rules.length; i += 1) {
+    const units = costAt(cost, i)
+    if (units === 0) continue
     const rule = rules[i]
     const at = base + set.at[i]
     if (rule.algorithm.grows) growList(rule, cells, at, lists, nowUs)
-    rule.algorithm.spend(stateOf(rule, cells, at, lists), at, rule, cost, nowUs)
+    rule.algorithm.spend(stateOf(rule, cells, at, lists), at, rule, units, nowUs)
   }
 }
 
@@ -39,26 +43,21 @@ export function spendRow(
 export function decideRow(
   set: LaidRules,
   row: Row,
-  cost: number,
+  cost: Cost,
   spend: boolean,
   nowUs: number,
 ): number {
   const { only } = set
   // Short, so that V8 inlines it: one rule that asks and spends in one step is what nearly all are.
   if (only === undefined || !spend) return decideRules(set, row, cost, spend, nowUs)
-  const wait = only.algorithm.take(row.cells, row.base + set.onlyAt, only, cost, nowUs)
+  // One rule has a number for its cost.
+  const wait = only.algorithm.take(row.cells, row.base + set.onlyAt, only, cost as number, nowUs)
   set.waitUs[0] = wait
   return wait
 }
 
 /** The same for any rules, step by step. */
-function decideRules(
-  set: LaidRules,
-  row: Row,
-  cost: number,
-  spend: boolean,
-  nowUs: number,
-): number {
+function decideRules(set: LaidRules, row: Row, cost: Cost, spend: boolean, nowUs: number): number {
   const { rules, waitUs } = set
   const { cells, base, lists } = row
   let longest = 0
@@ -66,27 +65,28 @@ function decideRules(
     const rule = rules[i]
     const at = base + set.at[i]
     const state = stateOf(rule, cells, at, lists)
-    const wait = checkedWait(rule.algorithm.waitUs(state, at, rule, cost, nowUs), rule)
+    const wait = checkedWait(rule.algorithm.waitUs(state, at, rule, costAt(cost, i), nowUs), rule)
     waitUs[i] = wait
     if (wait > longest) longest = wait
   }
   if (set.delays) noteDelays(set, row, cost, nowUs)
-  if (spend && longest === 0 && cost > 0) spendRow(set, row, cost, nowUs)
+  if (spend && longest === 0 && costsAny(cost)) admitRow(set, row, cost, nowUs)
   return longest
 }
 
+/** admitRow spends what all rules have admitted, and notes what is held. */
+export function admitRow(set: LaidRules, row: Row, cost: Cost, nowUs: number): void {
+  spendRow(set, row, cost, nowUs)
+  if (set.holds) noteHolds(set, row)
+}
+
 /** Before a spend: how long each rule delays what it admits. */
-function noteDelays(
-  set: LaidRules,
-  { cells, base, lists }: Row,
-  cost: number,
-  nowUs: number,
-): void {
+function noteDelays(set: LaidRules, { cells, base, lists }: Row, cost: Cost, nowUs: number): void {
   for (let i = 0; i < set.rules.length; i += 1) {
     const rule = set.rules[i]
     const at = base + set.at[i]
     const state = stateOf(rule, cells, at, lists)
-    set.delayUs[i] = cost === 0 ? 0 : rule.algorithm.delayUs(state, at, rule, nowUs)
+    set.delayUs[i] = costAt(cost, i) === 0 ? 0 : rule.algorithm.delayUs(state, at, rule, nowUs)
   }
 }
 
@@ -94,14 +94,15 @@ function noteDelays(
 export function refundRow(
   set: LaidRules,
   { cells, base, lists }: Row,
-  cost: number,
+  cost: Cost,
   nowUs: number,
   spentUs: number,
 ): void {
   for (let i = 0; i < set.rules.length; i += 1) {
     const rule = set.rules[i]
     const at = base + set.at[i]
-    rule.algorithm.refund(stateOf(rule, cells, at, lists), at, rule, cost, nowUs, spentUs)
+    const units = costAt(cost, i)
+    rule.algorithm.refund(stateOf(rule, cells, at, lists), at, rule, units, nowUs, spentUs)
   }
 }
 

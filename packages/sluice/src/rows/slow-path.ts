@@ -1,8 +1,9 @@
+import { type Cost, costsAny } from '../core/cost.ts'
 import type { Decision } from '../core/decision.ts'
 import type { Blocks } from './blocks.ts'
 import { decisionOf } from './decision-of.ts'
 import type { LaidRules } from './layout.ts'
-import { decideRow, type Row, spendRow } from './row.ts'
+import { admitRow, decideRow, type Row } from './row.ts'
 import type { Rows } from './rows.ts'
 import type { Start } from './start.ts'
 
@@ -23,7 +24,7 @@ export interface SlowPath {
   decide(
     set: LaidRules,
     key: string,
-    cost: number,
+    cost: Cost,
     spend: boolean,
     isKnown: boolean,
     nowUs: number,
@@ -32,7 +33,7 @@ export interface SlowPath {
   decision(
     set: LaidRules,
     key: string,
-    cost: number,
+    cost: Cost,
     spend: boolean,
     isKnown: boolean,
     nowUs: number,
@@ -57,15 +58,15 @@ export function createSlowPath(rows: Rows, start: Start, blocks: Blocks): SlowPa
   }
 
   /** A newcomer is decided on what it starts from, and has a row once it has spent. */
-  function enter(set: LaidRules, key: string, cost: number, spend: boolean, nowUs: number): number {
+  function enter(set: LaidRules, key: string, cost: Cost, spend: boolean, nowUs: number): number {
     start.prepare(set, nowUs)
     decided = start
     const { onFloor } = start
     const wait = decideRow(set, start, cost, spend && !onFloor, nowUs)
-    if (!spend || wait > 0 || cost === 0 || set.stateless) return wait
+    if (!spend || wait > 0 || !costsAny(cost) || set.stateless) return wait
     if (onFloor) {
       start.begin(set, nowUs)
-      spendRow(set, start, cost, nowUs)
+      admitRow(set, start, cost, nowUs)
     }
     slowPath.insert(key, set.tag, nowUs)
     decided = rows

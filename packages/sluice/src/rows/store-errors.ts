@@ -56,6 +56,16 @@ export function unfit(rule: Rule): SluiceError {
   )
 }
 
+/** unjoined: a rule whose units cannot be given back, in a decision over rows that go one by one. */
+export function unjoined(rule: Rule): SluiceError {
+  return new SluiceError(
+    'SLUICE_RULE_UNSUPPORTED',
+    `rule "${rule.name}": the slots of a ${rule.algorithm.name} cannot be given back, and this store ` +
+      'spends from several keys one after the other. Use tokenBucket() or gcra(), or a store that ' +
+      'decides at once, such as memoryStore().',
+  )
+}
+
 /** unleasable: a rule whose units cannot be taken ahead of time. */
 export function unleasable(rule: Rule): SluiceError {
   return new SluiceError(

@@ -1,9 +1,10 @@
-import { RECENT } from '../core/algorithm.ts'
+import { chargesOf, costsAny } from '../core/cost.ts'
 import type { Rule } from '../core/rule.ts'
 import type { Table } from '../stores/store.ts'
 import { type Blocks, createBlocks } from './blocks.ts'
 import { decisionOf } from './decision-of.ts'
 import { createFloors, type Floors } from './floors.ts'
+import { extendRow, finishRow } from './hold.ts'
 import { type Column, createLayout, type LaidRules, type Layout } from './layout.ts'
 import { createLists } from './lists.ts'
 import { decideRow, refundRow, spendRow } from './row.ts'
@@ -37,6 +38,8 @@ export function createTable(
   const start = createStart(layout, lists, floors, rows)
   const slowPath = createSlowPath(rows, start, blocks)
   const { find, seek } = slowPath
+  /** Whether the key that was asked about has a row. */
+  let isAsked = false
 
   function use(rules: readonly Rule[]): LaidRules {
     const list = rows.holdsLists ? undefined : rules.find((rule) => rule.algorithm.grows)
@@ -50,7 +53,7 @@ export function createTable(
     return set
   }
 
-  return {
+  const table: Table<LaidRules> = {
     nowUs: readUs,
     use,
 
@@ -77,8 +80,15 @@ export function createTable(
       return decisionOf(set, rows, cost, 0, nowUs)
     },
 
+    ask(set, key, cost, spend, nowUs) {
+      isAsked = spend ? find(set, key, nowUs) : seek(key)
+      return slowPath.decide(set, key, cost, false, isAsked, nowUs)
+    },
+    answer: (set, key, cost, spend, nowUs) =>
+      slowPath.decision(set, key, cost, spend, isAsked, nowUs),
+
     charge(set, key, cost, nowUs) {
-      if (cost === 0 || set.stateless) return
+      if (!costsAny(cost) || set.stateless) return
       if (find(set, key, nowUs)) {
         spendRow(set, rows, cost, nowUs)
         return
@@ -89,10 +99,15 @@ export function createTable(
       slowPath.insert(key, set.tag, nowUs)
     },
 
-    refund(set, key, cost, nowUs) {
-      if (find(set, key, nowUs)) refundRow(set, rows, cost, nowUs, RECENT)
+    refund(set, key, cost, nowUs, spentUs) {
+      if (find(set, key, nowUs)) refundRow(set, rows, cost, nowUs, spentUs)
       else start.prepare(set, nowUs)
     },
+    finish(set, key, held, change, nowUs) {
+      if (find(set, key, nowUs)) finishRow(set, rows, held, change, nowUs)
+      else table.charge(set, key, chargesOf(change), nowUs)
+    },
+    extend: (set, key, held, nowUs) => find(set, key, nowUs) && extendRow(set, rows, held, nowUs),
 
     block: (key, untilUs, nowUs) => blocks.set(rows.idOf(key), untilUs, nowUs),
     unblock: (key) => blocks.delete(rows.idOf(key)),
@@ -139,4 +154,5 @@ export function createTable(
       floored: slowPath.floored,
     }),
   }
+  return table
 }

@@ -1,5 +1,8 @@
 import type { Clock } from '../core/clock.ts'
+import type { Cost } from '../core/cost.ts'
 import type { Decision } from '../core/decision.ts'
+import type { Held } from '../core/held.ts'
+import type { AnyKey, FieldKey } from '../core/key.ts'
 import type { Rule } from '../core/rule.ts'
 import type { Policy } from '../limiter/policy.ts'
 import type { AsyncLimiter, AsyncLimiterOptions } from '../limiter/verbs.ts'
@@ -26,13 +29,19 @@ export interface RuleSet {
   readonly capacity: number
   /** Whether a rule may hand out delays. */
   readonly delays: boolean
+  /** Whether a rule holds units until they are released. */
+  readonly holds: boolean
+  /** What a state that holds units is to be called if it has no generation yet. */
+  generation: number
+  /** What the last spend holds: for each rule the generation of its state, and a slot. */
+  readonly held: Float64Array
 }
 
 /**
  * Table keeps one row per key: the cells of all the limiter's rules, and how they were figured.
  * Each call is atomic. A call that refuses writes nothing.
  */
-export interface Table<Set extends RuleSet = RuleSet> {
+export interface Table<Set extends RuleSet = RuleSet, Key = string> {
   /** The store's clock, which never goes backwards. */
   nowUs(): number
   /** Makes a list of rules ready; states are found by rule name and algorithm. */
@@ -41,21 +50,33 @@ export interface Table<Set extends RuleSet = RuleSet> {
    * Spends and answers true, or answers false: the fast path. Without `nowUs` it reads the clock
    * itself, which is faster.
    */
-  allow(set: Set, key: string, cost: number, nowUs?: number): boolean
+  allow(set: Set, key: Key, cost: Cost, nowUs?: number): boolean
   /** Decides, and spends if `spend` is set and nothing refuses. `nowUs` is as in `allow`. */
-  decide(set: Set, key: string, cost: number, spend: boolean, nowUs?: number): Decision
-  charge(set: Set, key: string, cost: number, nowUs: number): void
-  refund(set: Set, key: string, cost: number, nowUs: number): void
-  block(key: string, untilUs: number, nowUs: number): void
-  unblock(key: string): void
+  decide(set: Set, key: Key, cost: Cost, spend: boolean, nowUs?: number): Decision
+  /**
+   * The first half of a decision over several tables: finds the key's row, carried over to these rules
+   * if `spend` is set, and gives the wait, 0 if it admits. Left out by tables that other threads change.
+   */
+  ask?(set: Set, key: Key, cost: Cost, spend: boolean, nowUs: number): number
+  /** The second half, right after: spends if `spend` is set, and decides. */
+  answer?(set: Set, key: Key, cost: Cost, spend: boolean, nowUs: number): Decision
+  charge(set: Set, key: Key, cost: Cost, nowUs: number): void
+  /** Gives back what was spent at `spentUs`; with `RECENT` the latest spends. */
+  refund(set: Set, key: Key, cost: Cost, nowUs: number, spentUs: number): void
+  /** Ends what a permit holds; charges `change`, or gives it back where it is below 0. */
+  finish(set: Set, key: Key, held: Held, change: Cost, nowUs: number): void
+  /** Makes what a permit holds begin now, as `set.held` then says; false if a hold has ended. */
+  extend(set: Set, key: Key, held: Held, nowUs: number): boolean
+  block(key: Key, untilUs: number, nowUs: number): void
+  unblock(key: Key): void
   /** Makes the key fresh and lifts its block. */
-  reset(key: string, nowUs: number): void
+  reset(key: Key, nowUs: number): void
   /** Forgets every key, block and floor. */
   clear(): void
   /** The rules that a key's row was last used with; none where it has no row. */
-  rulesOf(key: string): readonly Rule[]
+  rulesOf(key: Key): readonly Rule[]
   /** The keys that are blocked or not fresh. Stores that keep no key strings throw. */
-  keys(nowUs: number): Iterable<string>
+  keys(nowUs: number): Iterable<Key>
   /** How many keys are blocked or not fresh. Looks at every row. */
   size(nowUs: number): number
   stats(): TableStats
@@ -80,7 +101,16 @@ export interface AsyncStore {
 }
 
 /** Verb is what can be asked about one key. */
-export type Verb = 'check' | 'peek' | 'charge' | 'refund' | 'block' | 'unblock' | 'reset'
+export type Verb =
+  | 'check'
+  | 'peek'
+  | 'charge'
+  | 'refund'
+  | 'finish'
+  | 'extend'
+  | 'block'
+  | 'unblock'
+  | 'reset'
 
 /**
  * Request is one thing that is asked of an `AsyncTable` about one key, and is told what came of it. The
@@ -90,9 +120,12 @@ export interface Request {
   readonly verb: Verb
   /** The rules; those of an empty list for a block, its end and a reset. */
   readonly set: RuleSet
+  /** The key as a text; of a key with fields, all of them in one. */
   readonly key: string
+  /** The fields of a key that has some. */
+  readonly fields: FieldKey | undefined
   /** Units; of a block, microseconds. */
-  readonly cost: number
+  readonly cost: Cost
   /**
    * The moment, by `performance.now()`, from which on no caller waits for it: what has not begun by
    * then should change nothing any more. It may be put off meanwhile.
@@ -107,12 +140,21 @@ export interface Request {
   done(decision?: Decision): void
   failed(error: unknown): void
 
+  /** Set once it was sent: the store may do it from then on, until it is late. */
+  isSent: boolean
   /** Set when other writers were faster: if time runs out now, the store has not failed. */
   isContended: boolean
   /** Its place in line. */
   order: number
   /** The next request about this key in the same trip. */
   next: Request | undefined
+  /** Of a check that is to hold: what a state without a generation is to be called; else 0. */
+  readonly generation: number
+  /** The permit that `finish` and `extend` are about, and what `finish` charges besides. */
+  readonly held: Held | undefined
+  readonly change: Cost
+  /** What a check holds that was admitted, or a permit that was extended. */
+  result: Held | undefined
   /** Units that a check would like to lease. */
   lease: number
   /** The instant from which on a refund gives nothing back; 0 for never. */
@@ -129,12 +171,12 @@ export interface AsyncTable {
   /** The part of the store that a key is in, if parts can fail while others go on. */
   partOf?(key: string): number
   /** A decision that needs no trip, if this is one. */
-  decideAtOnce?(set: RuleSet, key: string, cost: number, spend: boolean): Decision | undefined
+  decideAtOnce?(set: RuleSet, key: string, cost: Cost, spend: boolean): Decision | undefined
   /** Does these in order, with as few trips as can be. */
   ask(requests: readonly Request[]): void
   clear(): Promise<void>
   /** The keys that have a state or a block, page by page. */
-  keys(): AsyncIterable<readonly string[]>
+  keys(): AsyncIterable<readonly AnyKey[]>
   stats(): AsyncStats
   /** Gives back what it holds. */
   close?(): Promise<void>

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import { ruleFactories } from '../algorithms/parse-rule.ts'
+import type { Cost } from '../core/cost.ts'
+import type { Held } from '../core/held.ts'
 import { readRule } from '../core/read-rule.ts'
 import type { Rule } from '../core/rule.ts'
 import { ownerOf, textOf } from '../rows/codec.ts'
@@ -10,14 +12,14 @@ import { actAll } from '../stores/remote/act.ts'
 import { type RemoteRules, remoteRules } from '../stores/remote/remote-rules.ts'
 import type { Request, Verb } from '../stores/store.ts'
 
-/** Held is a row of a server, and when it expires, in milliseconds. */
-interface Held {
+/** StoredRow is a row of a server, and when it expires, in milliseconds. */
+interface StoredRow {
   readonly text: string
   readonly expiresMs: number
 }
 
 /** RedisData is what a server holds, by name. */
-export type RedisData = ReadonlyMap<string, Held>
+export type RedisData = ReadonlyMap<string, StoredRow>
 
 /**
  * RedisStandIn answers what `redisStore` sends as a Redis server would, by the algorithms' own code,
@@ -33,7 +35,7 @@ export interface RedisStandIn {
   restore(data: RedisData): void
 }
 
-type Rows = Map<string, Held>
+type Rows = Map<string, StoredRow>
 
 /** What a script does with the rows of these keys: `words` are its other arguments. */
 type Script = (
@@ -103,7 +105,7 @@ const swap: Script = (rows, keys, [deadline, ...words], nowUs) => {
   return 1
 }
 
-function save(rows: Rows, key: string, row: Held): void {
+function save(rows: Rows, key: string, row: StoredRow): void {
   if (row.text === '') rows.delete(key)
   else rows.set(key, row)
 }
@@ -126,27 +128,54 @@ function requestsIn(word: string, sets: readonly RemoteRules[]): Request {
   const set = setOf(sets, word)
   const calls = word.includes('@') ? word : `c${word}x1`
   let first: Request | undefined
-  for (const [, letter, amount, second] of [...calls.matchAll(/([a-z])(\d+)x(\d+)/g)].reverse()) {
-    const times = letter === 'c' ? Number(second) : 1
+  for (const [, letter, units, more] of [
+    ...calls.matchAll(/([a-z])([\d,-]+)x([\d,]+)/g),
+  ].reverse()) {
+    const numbers = more.split(',').map(Number)
+    const times = letter === 'c' ? numbers[0] : 1
     for (let i = 0; i < times; i += 1) {
-      first = requestFor(set, letter, Number(amount), Number(second), first)
+      first = requestFor(set, letter, costOf(units), numbers, first)
     }
   }
   return first!
 }
 
+function costOf(text: string): Cost {
+  const units = text.split(',').map(Number)
+  return units.length > 1 ? units : units[0]
+}
+
 function requestFor(
   set: RemoteRules,
   letter: string,
-  cost: number,
-  second: number,
+  units: Cost,
+  more: readonly number[],
   next: Request | undefined,
 ): Request {
-  const verb = letter === 'l' ? 'check' : verbs[letter]
-  const lease = letter === 'l' ? second : 0
-  const untilUs = verb === 'refund' ? second : 0
-  const asked = { verb, set, key: '', cost, dueMs: 0, done() {}, failed() {} }
-  return { ...asked, lease, untilUs, next, isContended: false, order: 0 }
+  const verb = letter === 'l' || letter === 'a' ? 'check' : verbs[letter]
+  return {
+    ...{ verb, set, key: '', cost: units, dueMs: 0, done() {}, failed() {}, next },
+    generation: letter === 'a' ? more[0] : 0,
+    held: letter === 'f' || letter === 'e' ? heldOf(more) : undefined,
+    change: units,
+    result: undefined,
+    lease: letter === 'l' ? more[0] : 0,
+    untilUs: verb === 'refund' ? more[0] : 0,
+    isContended: false,
+    isSent: true,
+    fields: undefined,
+    order: 0,
+  }
+}
+
+/** The permit in a call: its instant, then units, generation and slot for each rule. */
+function heldOf([spentUs, ...holds]: readonly number[]): Held {
+  const rules = holds.length / 3
+  return {
+    cost: Array.from({ length: rules }, (_, i) => holds[3 * i]),
+    spentUs,
+    holds: Float64Array.from({ length: 2 * rules }, (_, i) => holds[3 * (i >> 1) + 1 + (i & 1)]),
+  }
 }
 
 const decoded = new Map<string, readonly RemoteRules[]>()

@@ -1,3 +1,4 @@
+import { type Cost, costAt, isSameCost } from '../../core/cost.ts'
 import type { Rule } from '../../core/rule.ts'
 import type { Batch } from '../remote/engine.ts'
 import type { RemoteRules } from '../remote/remote-rules.ts'
@@ -6,14 +7,16 @@ import { CLOCK_LINE, EXPIRY } from './script.ts'
 import { twinsText } from './twins.ts'
 
 /**
- * DECIDE does any number of requests about different keys, all at one instant of Redis's own clock, and
- * answers with what it found: the row of each key, and the instant. What became of each request follows
- * from that, and the caller works it out with the algorithms' own arithmetic. Where the deadline has
- * passed nothing is done, and the instant is the whole answer.
+ * DECIDE does any number of requests, all at one instant of Redis's own clock, and answers with what it
+ * found: the text of each row, and the instant. What became of each request follows from that, and the
+ * caller works it out with the algorithms' own arithmetic. Where the deadline has passed nothing is done,
+ * and the instant is the whole answer.
  *
- * ARGV: the deadline, or 0; the sets of rules that are used, as JSON. Then for each key its requests: a
- * number is a check of that cost by the first set; `-` if the row is only read; else `set@` and for each
- * request a letter, an amount, `x` and a second number. KEYS: the names of the rows, whose format is in `rows/codec.ts`.
+ * KEYS: the names of the rows, whose format is in `rows/codec.ts`. ARGV: the deadline, or 0; the sets of
+ * rules that are used, as JSON; a word for each row; and a word for each list of requests about several
+ * rows. The word of a row is a number, which is a check of that cost by the first set; `-` if the row is
+ * only read; else `set@` and its requests. A word about several rows has their numbers before the `@`.
+ * A request is a letter, its units, `x` and more numbers: `c5x1`, or `c1,1500x1` with units for each rule.
  *
  * If a row was written for other limits of these rules, or cannot be read, its requests do nothing: the
  * caller sees that from the answer, too. Lines of other rules are copied until they are fresh.
@@ -30,10 +33,19 @@ for i = 1, #sets do
   set.only, set.out = #set.rules == 1 and set.rules[1], {}
   for _, rule in ipairs(set.rules) do
     local twin = twins[rule.algorithm]
-    rule.wait, rule.spend, rule.fresh = twin.wait, twin.spend, twin.fresh
-    rule.refund, rule.grows = twin.refund, twin.grows
+    rule.twin, rule.wait, rule.spend, rule.fresh = twin, twin.wait, twin.spend, twin.fresh
     rule.s = { 0, 0, 0 }
   end
+end
+
+local function admits(rule, s, units)
+  return units <= rule.capacity and rule.wait(s, rule, units, now) <= 0
+end
+
+-- When a state is fresh, in milliseconds; 0 if it is.
+local function fresh_at(rule, s)
+  local fresh = rule.fresh(s, rule)
+  return fresh > now and ceil(fresh / 1000) or 0
 end
 
 -- Reads the cells of a line: up to three numbers.
@@ -56,16 +68,8 @@ local function read_all(rules, found)
   return true
 end
 
-local function passes(rules, cost)
-  for i = 1, #rules do
-    local rule = rules[i]
-    if cost > rule.capacity or rule.wait(rule.s, rule, cost, now) > 0 then return false end
-  end
-  return true
-end
-
--- When rules are fresh, in milliseconds; 0 if they are.
-local function fresh_at(rules)
+-- When all states of a row are fresh that just these rules have written.
+local function latest_of(rules)
   local latest = 0
   for i = 1, #rules do
     local fresh = rules[i].fresh(rules[i].s, rules[i])
@@ -98,10 +102,13 @@ local function plain(key, value, set, cost)
   elseif not read_all(rules, { match(value, set.pattern) }) then
     return false
   end
-  if cost == 0 or not passes(rules, cost) then return true end
-  local was = value and fresh_at(rules)
+  if cost == 0 then return true end
+  for i = 1, #rules do
+    if not admits(rules[i], rules[i].s, cost) then return true end
+  end
+  local was = value and latest_of(rules)
   for i = 1, #rules do rules[i].spend(rules[i].s, rules[i], cost, now) end
-  local fresh, text = fresh_at(rules), nil
+  local fresh, text = latest_of(rules), nil
   if only then
     local s = only.s
     text = format(set.format, s[1], s[2], s[3])
@@ -119,166 +126,239 @@ local function plain(key, value, set, cost)
   return true
 end
 
--- Any requests about a key, on any row.
-local function other(key, value, set, word)
-  local rules = set.rules
-  local block, others = 0, {}
-
-  local function whole(text)
-    local number = tonumber(text, 16)
-    return number and number <= MOST and number
-  end
-
-  -- Reads the cells of a line; false if they are no numbers.
-  local function read(rule, text)
-    local s = {}
-    for cell in string.gmatch(text, '[^ ]+') do
-      s[#s + 1] = whole(cell)
-      if not s[#s] then return false end
-    end
-    if rule.grows then
-      if #s % 2 == 1 then s = {} end
-    else
-      for i = #s + 1, math.max(rule.cells, 3) do s[i] = 0 end
-    end
-    rule.s = s
-    return true
-  end
-
-  -- Whose cells a line has, as ownerOf tells it.
-  local function owner(label)
-    local text, name = match(label, '^([^\\t]*)\\t?(.*)$')
-    local _, spaces = string.gsub(text, ' ', ' ')
-    return (spaces % 2 == 1 and match(text, '[^ ]*$') or 'T') .. '\\t' .. name
-  end
-
-  local function forget()
-    block, others = 0, {}
-    for i = 1, #rules do read(rules[i], '') end
-  end
-
-  -- A line of a rule that is known here; nil: of none. False: not to be touched.
-  local function read_own(label, cells)
-    local whose = owner(label)
-    for i = 1, #rules do
-      if label == rules[i].label then return read(rules[i], cells) end
-      if whose == owner(rules[i].label) then return false end
-    end
-  end
-
-  local function open()
-    forget()
-    for line in string.gmatch(value and value .. '\\n' or '', '([^\\n]*)\\n') do
-      local until_us = match(line, '^!([%da-f]+)$')
-      local cells, fresh, label = match(line, '^([%da-f][%da-f ]*)@?([%da-f]*):(.+)$')
-      if until_us then
-        block = whole(until_us)
-        if not block then return false end
-      elseif not cells or match(cells, ' $') or match(cells, '  ') then
-        return false
-      else
-        local own = read_own(label, cells)
-        if own == false then return false end
-        if own == nil then others[#others + 1] = { cells, fresh, label } end
-      end
-    end
-    return true
-  end
-
-  local function text_of(rule)
-    local parts = {}
-    for i = 1, rule.grows and #rule.s or rule.cells do parts[i] = format('%x', rule.s[i]) end
-    return parts[1] and table.concat(parts, ' ') or '0'
-  end
-
-  local function save()
-    local lines, latest = {}, 0
-    local function add(cells, fresh, label)
-      lines[#lines + 1] = { cells, fresh, label }
-      latest = math.max(latest, fresh)
-    end
-    for i = 1, #rules do add(text_of(rules[i]), fresh_at({ rules[i] }), rules[i].label) end
-    local own = #lines
-    for _, line in ipairs(others) do
-      local fresh = line[2] ~= '' and whole(line[2]) or expiry(key)
-      if fresh * 1000 > now then add(line[1], fresh, line[3]) end
-    end
-    local parts, is_plain = {}, #lines == own and block <= now
-    if block > now then
-      latest = math.max(latest, ceil(block / 1000))
-      parts[1] = '!' .. format('%x', block)
-    end
-    for _, line in ipairs(lines) do
-      local fresh = is_plain and '' or '@' .. format('%x', line[2])
-      parts[#parts + 1] = line[1] .. fresh .. ':' .. line[3]
-    end
-    if latest > 0 then
-      call('SET', key, table.concat(parts, '\\n'), 'PXAT', latest)
-    elseif value then
-      call('DEL', key)
-    end
-  end
-
-  local function spend(units)
-    if units == 0 then return end
-    for i = 1, #rules do rules[i].spend(rules[i].s, rules[i], units, now) end
-  end
-
-  -- Does one request, and tells whether the row has changed.
-  local function act(verb, units, more)
-    if verb == 'c' then
-      local changed = false
-      for _ = 1, more do
-        if block > now or units == 0 or not passes(rules, units) then break end
-        spend(units)
-        changed = true
-      end
-      return changed
-    elseif verb == 'l' then
-      if block > now or not passes(rules, units) then return false end
-      while more > 0 and not passes(rules, units + 2 * more) do more = math.floor(more / 2) end
-      spend(units + more)
-    elseif verb == 'd' then
-      spend(units)
-    elseif verb == 'r' then
-      for i = 1, #rules do
-        local give_back = rules[i].refund
-        if give_back and (more == 0 or now < more) then give_back(rules[i].s, rules[i], units, now, RECENT) end
-      end
-    elseif verb == 'x' then
-      forget()
-    elseif verb == 'b' then
-      block = now + units
-    elseif verb == 'u' then
-      block = 0
-    else
-      return false
-    end
-    return true
-  end
-
-  -- Without rules nothing is lost: a block, its end or a reset replaces what cannot be read.
-  if not open() then
-    if #rules > 0 then return end
-    forget()
-  end
-  local changed = false
-  for verb, amount, second in string.gmatch(word, '(%a)(%d+)x(%d+)') do
-    if act(verb, tonumber(amount), tonumber(second)) then changed = true end
-  end
-  if changed then save() end
+local function whole(text)
+  local number = tonumber(text, 16)
+  return number and number <= MOST and number
 end
 
-local values = call('MGET', unpack(KEYS))
+-- The state in the cells of a line; nil if they are no numbers.
+local function state_of(rule, text)
+  local s = {}
+  for cell in string.gmatch(text, '[^ ]+') do
+    s[#s + 1] = whole(cell)
+    if not s[#s] then return nil end
+  end
+  if rule.twin.grows then
+    if #s % 2 == 1 then s = {} end
+  else
+    for i = #s + 1, math.max(rule.cells, 3) do s[i] = 0 end
+  end
+  return s
+end
+
+-- Whose cells a line has, as ownerOf tells it.
+local function owner(label)
+  local text, name = match(label, '^([^\\t]*)\\t?(.*)$')
+  local _, spaces = string.gsub(text, ' ', ' ')
+  return (spaces % 2 == 1 and match(text, '[^ ]*$') or 'T') .. '\\t' .. name
+end
+
+-- Makes a row what it is of a key never seen.
+local function forget(row)
+  row.s, row.block, row.others = {}, 0, {}
+  for i, rule in ipairs(row.rules) do row.s[i] = state_of(rule, '') end
+end
+
+-- Puts a line of a rule that is known here into a row. nil: it is of another rule; false: not to be touched.
+local function read_own(row, label, cells)
+  local whose = owner(label)
+  for i, rule in ipairs(row.rules) do
+    if label == rule.label then
+      row.s[i] = state_of(rule, cells)
+      return row.s[i] ~= nil
+    end
+    if whose == owner(rule.label) then return false end
+  end
+end
+
+-- Reads any row; false if it is not to be touched.
+local function read_row(row)
+  for line in string.gmatch(row.value and row.value .. '\\n' or '', '([^\\n]*)\\n') do
+    local until_us = match(line, '^!([%da-f]+)$')
+    local cells, fresh, label = match(line, '^([%da-f][%da-f ]*)@?([%da-f]*):(.+)$')
+    if until_us then
+      row.block = whole(until_us)
+      if not row.block then return false end
+    elseif not cells or match(cells, ' $') or match(cells, '  ') then
+      return false
+    else
+      local own = read_own(row, label, cells)
+      if own == false then return false end
+      if own == nil then row.others[#row.others + 1] = { cells, fresh, label } end
+    end
+  end
+  return true
+end
+
+local function open(key, value, set)
+  local row = { key = key, value = value, rules = set.rules }
+  forget(row)
+  if read_row(row) then return row end
+  -- Without rules nothing is lost: a block, its end or a reset replaces what cannot be read.
+  if #set.rules > 0 then return nil end
+  forget(row)
+  return row
+end
+
+local function text_of(rule, s)
+  local parts = {}
+  for i = 1, rule.twin.grows and #s or rule.cells do parts[i] = format('%x', s[i]) end
+  return parts[1] and table.concat(parts, ' ') or '0'
+end
+
+local function save(row)
+  local lines, latest, block = {}, 0, row.block
+  local function add(cells, fresh, label)
+    lines[#lines + 1] = { cells, fresh, label }
+    latest = math.max(latest, fresh)
+  end
+  for i, rule in ipairs(row.rules) do
+    add(text_of(rule, row.s[i]), fresh_at(rule, row.s[i]), rule.label)
+  end
+  local own = #lines
+  for _, line in ipairs(row.others) do
+    local fresh = line[2] ~= '' and whole(line[2]) or expiry(row.key)
+    if fresh * 1000 > now then add(line[1], fresh, line[3]) end
+  end
+  local parts, is_plain = {}, #lines == own and block <= now
+  if block > now then
+    latest = math.max(latest, ceil(block / 1000))
+    parts[1] = '!' .. format('%x', block)
+  end
+  for _, line in ipairs(lines) do
+    local fresh = is_plain and '' or '@' .. format('%x', line[2])
+    parts[#parts + 1] = line[1] .. fresh .. ':' .. line[3]
+  end
+  if latest > 0 then
+    call('SET', row.key, table.concat(parts, '\\n'), 'PXAT', latest)
+  elseif row.value then
+    call('DEL', row.key)
+  end
+end
+
+-- Does one request about some rows. units has a number for each rule of these rows, or one for all.
+local function act(rows, verb, units, more)
+  local states, is_blocked = {}, false
+  for _, row in ipairs(rows) do
+    if row.block > now then is_blocked = true end
+    for i, rule in ipairs(row.rules) do
+      states[#states + 1] = { rule = rule, s = row.s[i], units = units[#states + 1] or units[1] }
+    end
+  end
+
+  local function pass(ahead)
+    if is_blocked then return false end
+    for _, state in ipairs(states) do
+      if not admits(state.rule, state.s, state.units + ahead) then return false end
+    end
+    return true
+  end
+
+  local function spend(ahead)
+    local spent = false
+    for _, state in ipairs(states) do
+      if state.units + ahead > 0 then
+        state.rule.spend(state.s, state.rule, state.units + ahead, now)
+        spent = true
+      end
+    end
+    return spent
+  end
+
+  -- Ends the hold of the state with that number; false if it has ended.
+  local function release(k)
+    local state = states[k]
+    local held, generation, slot = more[3 * k - 1], more[3 * k], more[3 * k + 1]
+    if held == 0 or generation == 0 or state.s[1] ~= generation then return false end
+    return state.rule.twin.release(state.s, state.rule, held, slot, now)
+  end
+
+  local changed = verb ~= 'p'
+  if verb == 'c' then
+    changed = false
+    for _ = 1, more[1] do
+      if not pass(0) or not spend(0) then break end
+      changed = true
+    end
+  elseif verb == 'a' then
+    changed = pass(0) and spend(0)
+    for _, state in ipairs(states) do
+      if changed and state.rule.twin.holds and state.s[1] == 0 then state.s[1] = more[1] end
+    end
+  elseif verb == 'l' then
+    local ahead = more[1]
+    changed = pass(0)
+    while changed and ahead > 0 and not pass(2 * ahead) do
+      ahead = math.floor(ahead / 2)
+    end
+    if changed then spend(ahead) end
+  elseif verb == 'd' then
+    spend(0)
+  elseif verb == 'r' or verb == 'f' then
+    for k, state in ipairs(states) do
+      local twin, s, rule, change = state.rule.twin, state.s, state.rule, state.units
+      if verb == 'f' and twin.holds then
+        release(k)
+      elseif verb == 'f' and change > 0 then
+        rule.spend(s, rule, change, now)
+      elseif twin.refund and verb == 'f' and change < 0 then
+        twin.refund(s, rule, -change, now, more[1])
+      elseif twin.refund and verb == 'r' and (more[1] == 0 or now < more[1]) then
+        twin.refund(s, rule, change, now, RECENT)
+      end
+    end
+  elseif verb == 'e' then
+    for k, state in ipairs(states) do
+      if state.rule.twin.holds and more[3 * k - 1] > 0 then
+        if not release(k) then break end
+        state.rule.spend(state.s, state.rule, more[3 * k - 1], now)
+      end
+    end
+  end
+  for _, row in ipairs(rows) do
+    if verb == 'x' then forget(row) end
+    if verb == 'b' then row.block = now + units[1] end
+    if verb == 'u' then row.block = 0 end
+    if changed then row.changed = true end
+  end
+end
+
+local function numbers(text)
+  local list = {}
+  for number in string.gmatch(text, '[^,]+') do list[#list + 1] = tonumber(number) end
+  return list
+end
+
+local function act_all(rows, requests)
+  for verb, units, more in string.gmatch(requests, '(%a)([%d,-]+)x([%d,]+)') do
+    act(rows, verb, numbers(units), numbers(more))
+  end
+end
+
+local values, opened = call('MGET', unpack(KEYS)), {}
 for k = 1, #KEYS do
   local word = ARGV[2 + k]
   local cost = tonumber(word)
   local set = sets[1]
   if word ~= '-' and not (cost and set.pattern and plain(KEYS[k], values[k], set, cost)) then
     local which, requests = match(word, '^(%d+)@(.*)$')
-    set = which and sets[tonumber(which)] or set
-    other(KEYS[k], values[k], set, requests or format('c%dx1', cost))
+    local row = open(KEYS[k], values[k], which and sets[tonumber(which)] or set)
+    opened[k] = row
+    if row then act_all({ row }, requests or format('c%dx1', cost)) end
   end
+end
+for w = #KEYS + 3, #ARGV do
+  local which, requests = match(ARGV[w], '^([%d,]+)@(.*)$')
+  local rows = numbers(which)
+  local all = true
+  for i, k in ipairs(rows) do
+    rows[i] = opened[k] or false
+    all = all and rows[i]
+  end
+  if all then act_all(rows, requests) end
+end
+for k = 1, #KEYS do
+  if opened[k] and opened[k].changed then save(opened[k]) end
 end
 values[#KEYS + 1] = now
 return values
@@ -313,38 +393,63 @@ export function isTwinned({ lines }: RemoteRules): boolean {
   return lines.every(({ rule }) => rule.algorithm.lua !== '')
 }
 
-/** letters stand for verbs in the script; a check that leases is an `l`. */
+/** letters stand for verbs in the script; a check that leases is an `l`, and one that holds an `a`. */
 export const letters = {
-  ...{ check: 'c', peek: 'p', charge: 'd', refund: 'r' },
+  ...{ check: 'c', peek: 'p', charge: 'd', refund: 'r', finish: 'f', extend: 'e' },
   ...{ block: 'b', unblock: 'u', reset: 'x' },
 }
 
 function wordOf(set: number, first: Request): string {
-  const isPlain = first.verb === 'check' && first.lease === 0
-  if (set === 1 && isPlain && !first.next) return String(first.cost)
+  if (set === 1 && isPlain(first) && typeof first.cost === 'number' && !first.next) {
+    return String(first.cost)
+  }
   let word = `${set}@`
   for (let each: Request | undefined = first; each; each = each.next) {
-    const { verb, cost, lease, untilUs } = each
-    if (verb !== 'check' || lease > 0) {
-      word += `${lease > 0 ? 'l' : letters[verb]}${cost}x${lease || untilUs}`
+    if (!isPlain(each)) {
+      word += requestText(each)
       continue
     }
+    const units = unitsText(each.cost, each)
     let times = 1
     while (isAlike(each, each.next)) {
       times += 1
       each = each.next
     }
-    word += `c${cost}x${times}`
+    word += `c${units}x${times}`
   }
   return word
 }
 
+/** Whether a request is a check, and nothing more. */
+function isPlain({ verb, lease, generation }: Request): boolean {
+  return verb === 'check' && lease === 0 && generation === 0
+}
+
 /** Whether the next request is the same check. */
-function isAlike(
-  { cost }: Request,
-  next: Request | undefined,
-): next is Request & { readonly verb: 'check' } {
-  return next?.verb === 'check' && next.cost === cost && next.lease === 0
+function isAlike({ cost }: Request, next: Request | undefined): next is Request {
+  return next !== undefined && isPlain(next) && isSameCost(cost, next.cost)
+}
+
+/** Any request but a plain check, as a letter and its numbers. */
+function requestText(request: Request): string {
+  const { verb, cost, lease, generation, untilUs, held, change } = request
+  if (held) {
+    const { lines } = request.set as RemoteRules
+    const holds = lines.map(({ index: i }) =>
+      [costAt(held.cost, i), held.holds[2 * i], held.holds[2 * i + 1]].join(),
+    )
+    const units = unitsText(verb === 'finish' ? change : 0, request)
+    return `${letters[verb]}${units}x${[held.spentUs, ...holds].join()}`
+  }
+  const units = unitsText(cost, request)
+  if (generation > 0) return `a${units}x${generation}`
+  return lease > 0 ? `l${units}x${lease}` : `${letters[verb]}${units}x${untilUs}`
+}
+
+/** A cost as the script takes it: units for all rules, or for each that keeps a state. */
+function unitsText(cost: Cost, { set }: Request): string {
+  if (typeof cost === 'number') return String(cost)
+  return (set as RemoteRules).lines.map(({ index }) => cost[index]).join()
 }
 
 const known = new WeakMap<RemoteRules, string>()

@@ -1,6 +1,8 @@
 import { RECENT } from '../../core/algorithm.ts'
+import { type Cost, costsAny } from '../../core/cost.ts'
 import type { Decision, Source } from '../../core/decision.ts'
 import { decisionOf } from '../../rows/decision-of.ts'
+import { extendRow, finishRow } from '../../rows/hold.ts'
 import type { OpenRow } from '../../rows/open-row.ts'
 import { decideRow, refundRow, spendRow } from '../../rows/row.ts'
 import type { Request } from '../store.ts'
@@ -29,36 +31,47 @@ export function actAll(first: Request, nowUs: number, acted?: Acted): void {
 
 /** Does what a request asks for, and gives how many units more are leased with it. */
 function act(request: Request, set: RemoteRules, nowUs: number): number {
-  const { verb, cost } = request
+  const { verb, cost, held } = request
   const { row } = set
-  if (verb === 'check' || verb === 'peek') {
-    const leased = request.lease > 0 ? leasable(set, cost, request.lease, nowUs) : 0
-    const wait = decideOpen(set, row, cost, verb === 'check', nowUs)
-    if (wait === 0 && cost > 0 && verb === 'check') row.isChanged = true
-    return leased
-  }
+  if (verb === 'check' || verb === 'peek') return check(request, set, nowUs)
   row.isChanged = true
   if (verb === 'charge') {
-    if (cost > 0) spendRow(set, row, cost, nowUs)
+    spendRow(set, row, cost, nowUs)
   } else if (verb === 'refund') {
     const { untilUs } = request
     if (untilUs === 0 || nowUs < untilUs) refundRow(set, row, cost, nowUs, RECENT)
+  } else if (verb === 'finish') {
+    finishRow(set, row, held!, request.change, nowUs)
+  } else if (verb === 'extend') {
+    const isExtended = extendRow(set, row, held!, nowUs)
+    request.result = isExtended ? { ...held!, holds: set.held.slice() } : undefined
   } else if (verb === 'reset') {
     row.cells.fill(0)
     row.lists.clear()
     row.others = []
     row.blockUs = 0
   } else {
-    row.blockUs = verb === 'block' ? nowUs + cost : 0
+    row.blockUs = verb === 'block' ? nowUs + (cost as number) : 0
   }
   return 0
+}
+
+function check(request: Request, set: RemoteRules, nowUs: number): number {
+  const { cost, lease, generation } = request
+  const isSpend = request.verb === 'check'
+  const leased = lease > 0 ? leasable(set, cost as number, lease, nowUs) : 0
+  set.generation = generation
+  if (decideOpen(set, set.row, cost, isSpend, nowUs) > 0 || !isSpend) return leased
+  if (costsAny(cost)) set.row.isChanged = true
+  if (generation > 0) request.result = { cost, spentUs: nowUs, holds: set.held.slice() }
+  return leased
 }
 
 /** Decides on an open row, and gives the longest wait, that of a block included. */
 function decideOpen(
   set: RemoteRules,
   row: OpenRow,
-  cost: number,
+  cost: Cost,
   spend: boolean,
   nowUs: number,
 ): number {
@@ -68,7 +81,7 @@ function decideOpen(
 }
 
 /** The decision that was just made on an open row. */
-function decisionOn(set: RemoteRules, row: OpenRow, cost: number, nowUs: number): Decision {
+function decisionOn(set: RemoteRules, row: OpenRow, cost: Cost, nowUs: number): Decision {
   return decisionOf(set, row, cost, Math.max(0, row.blockUs - nowUs), nowUs)
 }
 
@@ -90,7 +103,7 @@ export function decideHere(
   row: OpenRow,
   { nowUs, sentMs }: Trip,
   nowMs: number,
-  cost: number,
+  cost: Cost,
   spend: boolean,
   source: Source,
 ): Decision {

@@ -1,3 +1,4 @@
+import { type Cost, isSameCost } from '../../core/cost.ts'
 import type { Decision } from '../../core/decision.ts'
 import { copyRow, type OpenRow } from '../../rows/open-row.ts'
 import { decideHere } from './act.ts'
@@ -15,7 +16,7 @@ export interface DenyCacheOptions {
 /** A refusal, and until when it holds by our clock. */
 interface Refusal {
   readonly set: RemoteRules
-  readonly cost: number
+  readonly cost: Cost
   readonly row: OpenRow
   readonly trip: Trip
   readonly untilMs: number
@@ -27,9 +28,9 @@ interface Refusal {
  */
 export interface DenyCache {
   /** The decision, if a refusal still holds. */
-  recall(set: RemoteRules, key: string, cost: number): Decision | undefined
+  recall(set: RemoteRules, key: string, cost: Cost): Decision | undefined
   /** Remembers a refusal by the row that is open in the set. */
-  note(set: RemoteRules, key: string, cost: number, trip: Trip, waitMs: number): void
+  note(set: RemoteRules, key: string, cost: Cost, trip: Trip, waitMs: number): void
   drop(key: string): void
   clear(): void
 }
@@ -39,7 +40,7 @@ export function createDenyCache({ maxMs, maxKeys }: Required<DenyCacheOptions>):
   return {
     recall(set, key, cost) {
       const refusal = refusals.get(key)
-      if (!refusal || refusal.cost !== cost || refusal.set !== set) return undefined
+      if (!refusal || refusal.set !== set || !isSameCost(refusal.cost, cost)) return undefined
       const nowMs = performance.now()
       if (nowMs >= refusal.untilMs) return undefined
       // From when it was sent: not a moment later than the engine would admit it.

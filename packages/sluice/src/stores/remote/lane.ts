@@ -106,7 +106,10 @@ export function createLane(engine: Engine, time: EngineTime, answers: Answers): 
     sharedTrips = isShared ? sharedTrips + 1 : 0
     lastSentMs = sentMs
     trips.add(trip)
-    for (const first of batch.firsts) if (isRead(first)) queue.hold(first.key)
+    for (const first of batch.firsts) {
+      if (isRead(first)) queue.hold(first.key)
+      for (const request of requestsOf(first)) request.isSent = true
+    }
     try {
       const found = await engine.visit(batch, () => deadlineOf(trip, batch))
       shortestMs = Math.min(shortestMs, performance.now() - sentMs)

@@ -1,3 +1,4 @@
+import type { Cost } from '../../core/cost.ts'
 import type { Decision } from '../../core/decision.ts'
 import { copyRow, type OpenRow } from '../../rows/open-row.ts'
 import { decideHere } from './act.ts'
@@ -59,9 +60,9 @@ const LOOKS = 4
  */
 export interface Leases {
   /** Decides from units that are held, if there are enough; they are spent if `spend` is set. */
-  take(set: RemoteRules, key: string, cost: number, spend: boolean): Decision | undefined
+  take(set: RemoteRules, key: string, cost: Cost, spend: boolean): Decision | undefined
   /** How many units to take along with a call that needs a trip. */
-  wish(set: RemoteRules, key: string, cost: number): number
+  wish(set: RemoteRules, key: string, cost: Cost): number
   /** They were taken: `leased` of them, perhaps 0, from the row that is open in the set. */
   note(set: RemoteRules, key: string, leased: number, trip: Trip): void
   /** The call that was to take them has failed. */
@@ -87,9 +88,10 @@ export function createLeases(
   /** Called when no call is under way any more. */
   let settled = () => {}
 
-  function take(set: RemoteRules, key: string, cost: number, spend: boolean): Decision | undefined {
+  function take(set: RemoteRules, key: string, cost: Cost, spend: boolean): Decision | undefined {
     const lease = held.get(key)
-    if (!lease || lease.set !== set || cost === 0 || lease.left < cost) return undefined
+    if (!lease || typeof cost !== 'number' || lease.set !== set || cost === 0 || lease.left < cost)
+      return undefined
     const nowMs = performance.now()
     if (nowMs >= lease.untilMs) return undefined
     if (spend) {
@@ -100,7 +102,8 @@ export function createLeases(
   }
 
   /** As many as last time if that was enough, else twice as many. */
-  function wish(set: RemoteRules, key: string, cost: number): number {
+  function wish(set: RemoteRules, key: string, cost: Cost): number {
+    if (typeof cost !== 'number') return 0
     const nowMs = performance.now()
     const before = asked.get(key)
     if (cost === 0 || set.stateless) return 0

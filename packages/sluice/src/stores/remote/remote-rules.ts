@@ -18,7 +18,7 @@ export function remoteRules(rules: readonly Rule[]): RemoteRules {
   const lines = rules.flatMap((rule, i): OwnLine[] => {
     if (laid.columns[i] < 0) return []
     const label = labelOf(rule)
-    return [{ rule, at: laid.at[i], label, owner: ownerOf(label) }]
+    return [{ rule, index: i, at: laid.at[i], label, owner: ownerOf(label) }]
   })
   return { ...laid, lines, row: openRowFor(lines, layout.stride) }
 }

@@ -92,7 +92,8 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
   function prepare(request: Request): void {
     if (!leases) return
     const { verb, set, key, cost } = request
-    if (verb === 'check') request.lease = leases.wish(set as RemoteRules, key, cost)
+    const isPlain = verb === 'check' && request.generation === 0
+    if (isPlain) request.lease = leases.wish(set as RemoteRules, key, cost)
     else if (verb === 'block') leases.giveBack(key)
     else if (verb === 'reset') leases.drop(key)
   }
@@ -102,8 +103,10 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     const timeoutMs = lease!.leaseMs
     return new Promise((resolve, reject) => {
       const idle = { isContended: false, order: 0, next: undefined, lease: 0 }
+      const none = { generation: 0, held: undefined, change: 0, result: undefined }
+      const sent = { fields: undefined, isSent: false }
       const request: Request = {
-        ...{ verb: 'refund', set, key, cost, untilUs, ...idle },
+        ...{ verb: 'refund', set, key, cost, untilUs, ...idle, ...none, ...sent },
         dueMs: performance.now() + timeoutMs,
         done: () => resolve(),
         failed: reject,

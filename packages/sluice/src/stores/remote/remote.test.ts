@@ -124,7 +124,7 @@ describe('remoteStore', () => {
       }),
     })
     expect((await here.check('alice')).remaining).toBe(5)
-    expect(here.stats()).toEqual({ contended: 1 })
+    expect(here.stats()).toEqual({ contended: 1, held: 0 })
     expect(there.stats()).toEqual({ contended: 0 })
   })
 

@@ -47,13 +47,13 @@ export function createSharedTable(
   }
   const inner = createTable(makeRows, readUs, { layout, blocks: rows.blocks, floors })
 
-  function repeated(key: string, nowUs: number, verb: () => void): void {
+  function repeated<T>(key: string, nowUs: number, verb: () => T): T {
     rows.hash(key)
     for (;;) {
       rows.read()
       try {
-        verb()
-        if (rows.commit(nowUs)) return
+        const result = verb()
+        if (rows.commit(nowUs)) return result
       } catch (error) {
         throwUnlessStale(error)
       }
@@ -137,8 +137,12 @@ export function createSharedTable(
     },
     charge: (set, key, cost, nowUs) =>
       repeated(key, nowUs, () => inner.charge(set, key, cost, nowUs)),
-    refund: (set, key, cost, nowUs) =>
-      repeated(key, nowUs, () => inner.refund(set, key, cost, nowUs)),
+    refund: (set, key, cost, nowUs, spentUs) =>
+      repeated(key, nowUs, () => inner.refund(set, key, cost, nowUs, spentUs)),
+    finish: (set, key, held, change, nowUs) =>
+      repeated(key, nowUs, () => inner.finish(set, key, held, change, nowUs)),
+    extend: (set, key, held, nowUs) =>
+      repeated(key, nowUs, () => inner.extend(set, key, held, nowUs)),
     block: (key, untilUs, nowUs) => repeated(key, nowUs, () => inner.block(key, untilUs, nowUs)),
     unblock: (key) => repeated(key, 0, () => inner.unblock(key)),
     reset: (key, nowUs) => repeated(key, nowUs, () => inner.reset(key, nowUs)),

@@ -1,0 +1,94 @@
+import { SluiceError, shown } from '../core/errors.ts'
+import { type AnyKey, checkKey, type FieldKey } from '../core/key.ts'
+import type { Rule } from '../core/rule.ts'
+
+/** GLOBAL is the field whose rules count all calls together. It is no part of the key. */
+const GLOBAL = 'global'
+
+/** Fields are what the rules of a limiter count of a key. */
+export interface Fields {
+  /** In the order in which rules name them. */
+  readonly names: readonly string[]
+  /** Reads a whole key, each field once. */
+  read(key: unknown): FieldKey
+  /** Reads a part of a key: one field at least. */
+  readPart(key: unknown): FieldKey
+}
+
+/** shownKey is a key as `entries` lists it: of one with fields, the one that is not null. */
+export function shownKey(key: AnyKey, fields: Fields | undefined) {
+  if (typeof key === 'string') return { key }
+  const field = key.findIndex((value) => value !== null)
+  return { by: fields!.names[field], key: key[field]! }
+}
+
+/** tierKeyOf is what of a listed key may have a tier. */
+export function tierKeyOf(key: AnyKey): string {
+  return typeof key === 'string' ? key : (key.find((value) => value !== null) ?? '')
+}
+
+/** fieldsOf are the fields that rules count; undefined where the key is a text. */
+export function fieldsOf(rules: readonly Rule[]): Fields | undefined {
+  const names = new Set<string>()
+  for (const { by } of rules) if (by !== undefined) names.add(by)
+  if (names.size === 0) return undefined
+  // A rule that keeps no state counts nothing.
+  const whole = rules.find((rule) => rule.by === undefined && rule.algorithm.cells(rule) > 0)
+  if (whole) throw mixed(whole, [...names][0])
+  return createFields([...names])
+}
+
+function createFields(names: readonly string[]): Fields {
+  const own = names.filter((name) => name !== GLOBAL)
+
+  function check(key: unknown): asserts key is Record<string, unknown> {
+    if (typeof key !== 'object' || key === null || Array.isArray(key)) {
+      throw wrong(`must be an object with ${listed(own)}, got ${shown(key)}`)
+    }
+    for (const name in key) {
+      if (!own.includes(name)) throw wrong(`has no field ${shown(name)}; it has ${listed(own)}`)
+    }
+  }
+
+  function readField(key: Record<string, unknown>, name: string): string | null {
+    const value = key[name]
+    if (value === undefined) {
+      throw wrong(`lacks the field ${shown(name)}. To switch its rules off for a call, pass null`)
+    }
+    if (value !== null) checkKey(value)
+    return value
+  }
+
+  return {
+    names,
+    read(key) {
+      check(key)
+      const read = names.map((name) => (name === GLOBAL ? GLOBAL : readField(key, name)))
+      if (own.length === 0 || names.some((name, i) => name !== GLOBAL && read[i] !== null))
+        return read
+      throw wrong('must have a field that is not null')
+    },
+    readPart(key) {
+      check(key)
+      const read = names.map((name) => (name in key ? readField(key, name) : null))
+      if (read.some((value) => value !== null)) return read
+      throw wrong(`must have at least one of ${listed(own)}`)
+    },
+  }
+}
+
+function listed(names: readonly string[]): string {
+  return names.length > 0 ? names.map((name) => `\`${name}\``).join(', ') : 'no field'
+}
+
+function wrong(what: string): SluiceError {
+  return new SluiceError('SLUICE_KEY', `a key of this limiter ${what}.`)
+}
+
+function mixed({ name }: Rule, field: string): SluiceError {
+  return new SluiceError(
+    'SLUICE_OPTION',
+    `rule "${name}" has no \`by\`, but others have. Of one limiter all rules have it, or none: the ` +
+      `key is an object such as { ${field === GLOBAL ? 'user' : field}: 'alice' } then, or a text.`,
+  )
+}
