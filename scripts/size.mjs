@@ -8,9 +8,9 @@ import { build } from 'vite'
  * down as the code gets simpler: the goal for the first is 9,000.
  */
 const limits = [
-  { name: 'createLimiter, tokenBucket', from: 'index', most: 17_000 },
-  { name: 'redisStore', from: 'stores/redis/redis', most: 32_000 },
-  { name: 'remoteStore', from: 'stores/remote/remote', most: 25_000 },
+  { name: 'createLimiter, tokenBucket', from: 'index', most: 18_500 },
+  { name: 'redisStore', from: 'stores/redis/redis', most: 35_000 },
+  { name: 'remoteStore', from: 'stores/remote/remote', most: 28_000 },
 ]
 
 const root = resolve(import.meta.dirname, '..')
