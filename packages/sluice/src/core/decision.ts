@@ -51,6 +51,7 @@ export function failureOf(decision: Decision): unknown {
 
 /** withoutDelay is an admitted decision whose delay is over. */
 export function withoutDelay(decision: Decision): Decision {
+  if (decision.delayMs === 0) return decision
   const rules = decision.rules.map((rule) => ({ ...rule, delayMs: 0 }))
   return { ...decision, delayMs: 0, rules }
 }

@@ -1,3 +1,5 @@
+import type { Decision } from './decision.ts'
+
 /** errorCodes lists every code a `SluiceError` may carry, with its meaning in one line. */
 export const errorCodes = {
   SLUICE_ALGORITHM: 'an algorithm gave a wait that is not a number',
@@ -24,11 +26,16 @@ export const errorCodes = {
   SLUICE_STORE_MISMATCH: 'a limiter of the same name with other rules already uses the store',
   SLUICE_STORE_UNAVAILABLE: 'a store failed or did not answer in time',
   SLUICE_TIER_UNKNOWN: 'a tier is not one of the policy',
-  SLUICE_WAIT_TOO_LONG: 'an outbound call would have to wait too long for its turn',
+  SLUICE_WAIT_TOO_LONG: 'a call would have to wait too long for its turn',
 } as const
 
 /** ErrorCode is one of the codes of `errorCodes`; each has a heading in `docs/errors.md`. */
 export type ErrorCode = keyof typeof errorCodes
+
+/** SluiceErrorOptions are what a `SluiceError` has besides code and message. */
+interface SluiceErrorOptions extends ErrorOptions {
+  readonly decision?: Decision
+}
 
 /**
  * SluiceError is thrown for mistakes only: a bad value, a misused call, a closed limiter.
@@ -38,10 +45,13 @@ export class SluiceError extends Error {
   override readonly name = 'SluiceError'
   /** Stable; branch on this, not on the message. */
   readonly code: ErrorCode
+  /** The refusal behind `SLUICE_WAIT_TOO_LONG`; other errors have none. */
+  declare readonly decision?: Decision
 
-  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: ErrorCode, message: string, options?: SluiceErrorOptions) {
     super(message, options)
     this.code = code
+    if (options?.decision) this.decision = options.decision
   }
 }
 

@@ -1,4 +1,5 @@
-import type { Decision } from '../core/decision.ts'
+import { steadyClock } from '../core/clock.ts'
+import { type Decision, withoutDelay } from '../core/decision.ts'
 import { CENTURY_MS, durationUs } from '../core/duration.ts'
 import { SluiceError } from '../core/errors.ts'
 import type { AnyKey } from '../core/key.ts'
@@ -6,9 +7,8 @@ import type { Rule } from '../core/rule.ts'
 import { type Asked, createFailureMode, type KeyTexts } from '../failure/failure-mode.ts'
 import { checkFailure } from '../failure/failure-options.ts'
 import type { RuleSet } from '../stores/store.ts'
-import { createAsyncLine } from './async-line.ts'
 import { fieldsOf, shownKey, tierKeyOf } from './fields.ts'
-import { type Call, checkFits, createGate, lineOf, partsOf, ratesOnly } from './gate.ts'
+import { type Call, createGate, lineOf, partsOf, ratesOnly } from './gate.ts'
 import type { CostByRule } from './key-types.ts'
 import { clockOfStore } from './limiter-options.ts'
 import {
@@ -17,13 +17,16 @@ import {
   holdUsOf,
   type NoPermit,
   noPermit,
+  permitOf,
   permitOn,
+  type Taken,
 } from './permit.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
 import { checkRequests } from './requests.ts'
 import { noteRules } from './rules-of.ts'
 import type { AsyncLimiter, AsyncLimiterOptions, CallOptions } from './verbs.ts'
-import { checkWait, outlookOf } from './wait-options.ts'
+import { admitted, checkWait } from './wait-options.ts'
+import { createWaitQueue } from './wait-queue.ts'
 
 /**
  * createAsyncLimiter is the `createLimiter` of an asynchronous store: all verbs are promises. A store
@@ -42,8 +45,8 @@ export function createAsyncLimiter(
   const opened = store.open(name, lists, failure.timeoutMs, policy !== undefined)
   const gate = createGate(name, policy ?? lists[0], fields, opened.use)
   const table = createFailureMode(opened, store.clock, failure, fields?.names)
-  const { begin, beginCheck, beginDecision, checkOpen, setOf } = gate
-  const line = createAsyncLine(store.clock)
+  const { begin, beginCheck, beginDecision, checkOpen, costOf, setOf } = gate
+  const line = createWaitQueue(store.clock, steadyClock(store.clock))
   const open = createOpenPermits(() => Math.floor(performance.now() * 1_000))
 
   /** A mistake of the caller rejects; an async function would cost one more promise. */
@@ -140,28 +143,22 @@ export function createAsyncLimiter(
       return decisions
     },
 
-    async wait(key, cost = 1, options = {}) {
-      const { call, ...limits } = checkWait(options)
-      const first = beginCheck(key, cost, call)
-      // The rules may change while it waits, so they are looked up every time.
-      const look = async (spend: boolean) => {
-        const set = setOf(first.key, call)
-        checkFits(set, first.cost)
-        return table.decide(asked({ ...first, set }), spend)
-      }
-      const decision = await line.join(lineOf(first.key), {
-        cost: first.cost as number,
+    async wait(given, cost = 1, options = {}) {
+      const { call, ...limits } = checkWait('wait', options)
+      const first = beginCheck(given, cost, call)
+      const { key } = first
+      const decideBy = (set: RuleSet, spend: boolean) =>
+        table.decide(asked({ set, key, cost: costOf(set, cost) }), spend)
+      const { decision } = await line.join(lineOf(key), {
         ...limits,
-        check: () => look(true),
-        async outlook(ahead) {
-          const seen = await look(false)
-          // Nothing is counted while everything passes.
-          const rules = seen.source === 'open' ? [] : setOf(first.key, call).rules
-          return outlookOf(seen, rules, ahead, first.cost as number)
-        },
+        ...gate.inLine(first, cost, call),
+        peek: (set) => decideBy(set, false),
+        take: async (set) => ({ decision: await decideBy(set, true) }),
       })
-      return report(decision, key, cost)
+      return admitted(lineOf(key), report(withoutDelay(decision), given, cost))
     },
+
+    waiting: (key) => line.waiting(lineOf(gate.wholeKey(key))),
 
     async tryAcquire(key, cost = 1, options) {
       const permit = await acquireNow(beginDecision(key, cost, options))
@@ -169,8 +166,21 @@ export function createAsyncLimiter(
       return permit
     },
 
-    async acquire() {
-      throw new Error('not yet')
+    async acquire(given, cost = 1, options = {}) {
+      const { call, ...limits } = checkWait('acquire', options)
+      const first = beginDecision(given, cost, call)
+      const { key } = first
+      const taken = await line.join<Taken<AsyncPermit<never>>>(lineOf(key), {
+        ...limits,
+        ...gate.inLine(first, cost, call),
+        peek: (set) => table.decide(asked({ set, key, cost: costOf(set, cost) }), false),
+        async take(set) {
+          const permit = await acquireNow({ set, key, cost: costOf(set, cost) })
+          return { decision: permit.decision, permit }
+        },
+        dropped: ({ permit }) => void (permit.allowed && permit.cancel()),
+      })
+      return permitOf(lineOf(key), taken, (decision) => report(decision, given, cost))
     },
 
     async run(key, work, options = {}) {

@@ -6,8 +6,12 @@ import type { Rule } from '../core/rule.ts'
 import type { RuleSet } from '../stores/store.ts'
 import type { Fields } from './fields.ts'
 import type { CostByRule } from './key-types.ts'
+import type { Waiter } from './line.ts'
 import type { Policy } from './policy.ts'
 import type { CallOptions } from './verbs.ts'
+
+/** Microseconds between looks for units that another process or thread may have released. */
+const POLL_US = 50_000
 
 const CALL_OPTIONS = ['tier']
 
@@ -28,8 +32,15 @@ export interface Gate {
   beginDecision(key: unknown, cost: unknown, options: CallOptions | undefined): Call
   /** The same for decisions that hold nothing. */
   beginCheck(key: unknown, cost: unknown, options: CallOptions | undefined): Call
-  /** For verbs about a key or a part of one. */
+  /** For verbs about a key or a part of one, and about a whole key. */
   keyOf(key: unknown): AnyKey
+  wholeKey(key: unknown): AnyKey
+  /** What a line is told of a call. The rules may change while it waits, so they are looked up again. */
+  inLine(
+    call: Call,
+    cost: unknown,
+    options: CallOptions | undefined,
+  ): Pick<Waiter, 'cost' | 'parts' | 'set' | 'pollUs'>
   setOf(key: AnyKey, options: CallOptions | undefined): RuleSet
   /** A cost as it was given, for these rules. */
   costOf(set: RuleSet, cost: unknown): Cost
@@ -150,6 +161,25 @@ export function createGate(
       checkKey(key)
       return key
     },
+    wholeKey(key) {
+      checkOpen()
+      return readKey(key)
+    },
+    inLine: (call, cost, options) => ({
+      // Units for each rule say nothing of how long the calls behind must wait.
+      cost: typeof call.cost === 'number' ? call.cost : 0,
+      parts: partsOf(call.key),
+      set() {
+        const set = setOf(call.key, options)
+        checkFits(set, costOf(set, cost))
+        return set
+      },
+      pollUs({ rules }) {
+        const isHeld = ({ algorithm }: Rule, i: number) =>
+          algorithm.holds && rules[i]?.retryAfterMs > 0
+        return setOf(call.key, options).rules.some(isHeld) ? POLL_US : Number.POSITIVE_INFINITY
+      },
+    }),
     setOf,
     costOf,
     close() {
@@ -186,7 +216,7 @@ export function ratesOnly({ rules, holds }: RuleSet, cost: Cost): Cost {
 }
 
 /** checkFits throws if a rule could never admit the cost. */
-export function checkFits(set: RuleSet, cost: Cost): void {
+function checkFits(set: RuleSet, cost: Cost): void {
   if (!fits(cost, set)) throw exceeds(set, cost)
 }
 

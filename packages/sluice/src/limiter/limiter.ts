@@ -1,5 +1,5 @@
 import { RECENT } from '../core/algorithm.ts'
-import type { Decision } from '../core/decision.ts'
+import { type Decision, withoutDelay } from '../core/decision.ts'
 import { CENTURY_MS, durationUs } from '../core/duration.ts'
 import { SluiceError } from '../core/errors.ts'
 import { type Held, newGeneration } from '../core/held.ts'
@@ -8,7 +8,7 @@ import type { Rule } from '../core/rule.ts'
 import { openJointTable } from '../stores/joint.ts'
 import type { RuleSet, Table } from '../stores/store.ts'
 import { fieldsOf, shownKey, tierKeyOf } from './fields.ts'
-import { type Call, checkFits, createGate, lineOf, partsOf, ratesOnly } from './gate.ts'
+import { type Call, createGate, lineOf, partsOf, ratesOnly } from './gate.ts'
 import type { CostByRule, CostOf, KeyOf } from './key-types.ts'
 import { checkLimiterOptions, checkNotAsync, storeOf } from './limiter-options.ts'
 import {
@@ -17,7 +17,9 @@ import {
   type NoPermit,
   noPermit,
   type Permit,
+  permitOf,
   permitOn,
+  type Taken,
 } from './permit.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
 import { checkRequests } from './requests.ts'
@@ -29,7 +31,7 @@ import type {
   Limiter,
   LimiterOptions,
 } from './verbs.ts'
-import { checkWait, outlookOf } from './wait-options.ts'
+import { admitted, checkWait } from './wait-options.ts'
 import { createWaitQueue } from './wait-queue.ts'
 
 /**
@@ -74,8 +76,10 @@ function createSyncLimiter(
       : store.open(name, lists, mayChange)
   ) as Table<RuleSet, AnyKey>
   const gate = createGate(name, policy ?? lists[0], fields, table.use)
-  const { begin, beginCheck, beginDecision, checkOpen, setOf } = gate
+  const { begin, beginCheck, beginDecision, checkOpen, costOf, setOf } = gate
   const { decide, nowUs } = table
+  /** Whether other threads may release what calls wait for. */
+  const isShared = table.ask === undefined
   const line = createWaitQueue(store.clock, nowUs)
   const open = createOpenPermits(nowUs)
   /** The rules of every plain call, as long as it is open and nothing else is to be done. */
@@ -178,24 +182,20 @@ function createSyncLimiter(
       return decisions
     },
 
-    async wait(key, cost = 1, options = {}) {
-      const { call, ...limits } = checkWait(options)
-      const first = beginCheck(key, cost, call)
-      // The rules may change while it waits, so they are looked up every time.
-      const look = (spend: boolean) => {
-        const set = setOf(first.key, call)
-        checkFits(set, first.cost)
-        return decide(set, first.key, first.cost, spend)
-      }
-      const decision = await line.join(lineOf(first.key), {
-        cost: first.cost as number,
+    async wait(given, cost = 1, options = {}) {
+      const { call, ...limits } = checkWait('wait', options)
+      const first = beginCheck(given, cost, call)
+      const { key } = first
+      const { decision } = await line.join(lineOf(key), {
         ...limits,
-        check: () => look(true),
-        outlook: (ahead) =>
-          outlookOf(look(false), setOf(first.key, call).rules, ahead, first.cost as number),
+        ...gate.inLine(first, cost, call),
+        peek: (set) => decide(set, key, costOf(set, cost), false),
+        take: (set) => ({ decision: decide(set, key, costOf(set, cost), true) }),
       })
-      return report(decision, key, cost)
+      return admitted(lineOf(key), report(withoutDelay(decision), given, cost))
     },
+
+    waiting: (key) => line.waiting(lineOf(gate.wholeKey(key))),
 
     tryAcquire(key, cost = 1, options) {
       const permit = acquireNow(beginDecision(key, cost, options))
@@ -203,8 +203,23 @@ function createSyncLimiter(
       return permit
     },
 
-    async acquire() {
-      throw new Error('not yet')
+    async acquire(given, cost = 1, options = {}) {
+      const { call, ...limits } = checkWait('acquire', options)
+      const first = beginDecision(given, cost, call)
+      const { key } = first
+      const taken = await line.join<Taken<Permit<never>>>(lineOf(key), {
+        ...limits,
+        ...gate.inLine(first, cost, call),
+        peek: (set) => decide(set, key, costOf(set, cost), false),
+        take(set) {
+          const permit = acquireNow({ set, key, cost: costOf(set, cost) })
+          return { decision: permit.decision, permit }
+        },
+        // What this limiter releases wakes the line.
+        ...(isShared ? {} : { pollUs: undefined }),
+        dropped: ({ permit }) => void (permit.allowed && permit.cancel()),
+      })
+      return permitOf(lineOf(key), taken, (decision) => report(decision, given, cost))
     },
 
     async run(key, work, options = {}) {

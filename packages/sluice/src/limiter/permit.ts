@@ -1,7 +1,8 @@
 import { type Cost, costAt } from '../core/cost.ts'
-import type { Decision } from '../core/decision.ts'
+import { type Decision, withoutDelay } from '../core/decision.ts'
 import { after, type Later } from '../core/later.ts'
 import type { Rule } from '../core/rule.ts'
+import { admitted } from './wait-options.ts'
 
 /** Ends are the ways in which a permit ends. The first one counts, and later ones do nothing. */
 interface Ends<Units, Done> {
@@ -108,6 +109,23 @@ export function permitOn<Given, Done extends Later<void>>(
     [Symbol.dispose]: () => void release(),
     [Symbol.asyncDispose]: async () => void (await release()),
   } as Given
+}
+
+/** Taken is what a line gives to `acquire`. */
+export interface Taken<Given> {
+  readonly decision: Decision
+  readonly permit: Given | NoPermit
+}
+
+/** permitOf is the permit that a wait has ended with, or throws if it is a refusal. */
+export function permitOf<Given extends { readonly decision: Decision }>(
+  key: string,
+  { decision, ...taken }: Taken<Given> | { readonly decision: Decision },
+  report: (decision: Decision) => Decision,
+): Given {
+  const { permit } = taken as Partial<Taken<Given>>
+  const decided = admitted(key, report(withoutDelay(decision)))
+  return { ...(permit as Given), decision: decided }
 }
 
 function difference(actual: Cost, cost: Cost): Cost {

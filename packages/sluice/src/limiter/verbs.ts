@@ -50,12 +50,20 @@ export interface CallOptions {
 }
 
 export interface WaitOptions extends CallOptions {
-  /** Gives up; the promise rejects with the signal's reason and nothing more is spent. */
+  /**
+   * Gives up: the promise rejects with the signal's reason. While a store that answers later decides,
+   * what it is about to spend stays spent.
+   */
   readonly signal?: AbortSignal
-  /** Refused at once when the known wait is longer. Default 30,000; `'30s'` does as well. */
+  /** Rejects at once when the known wait is longer. Default 30,000; `'30s'` does as well. */
   readonly maxWaitMs?: Duration
   /** Calls that may be in line for this key, this one not counted. Default 1,000. */
   readonly maxWaiting?: number
+  /**
+   * A higher one goes first: a whole number from -1,000 to 1,000, default 0. Calls of the same
+   * priority go in the order in which they came. At most 16 later calls go before a call.
+   */
+  readonly priority?: number
 }
 
 /** LimitRequest is one of the requests of `checkMany`. */
@@ -93,17 +101,20 @@ export interface Limiter<Key = string, Cost = number | CostByRule> {
   /** Independent decisions in order, at one instant. Nothing is spent if any request is invalid. */
   checkMany(requests: readonly LimitRequest<Key, Cost>[]): Decision[]
   /**
-   * Waits its turn, first come first served among the `wait` calls for the key, and the delay of a
-   * leaky bucket, so `delayMs` of the answer is 0. Resolves to a refusal at once when the known wait
-   * is too long.
+   * Waits its turn among the `wait` calls for the key, first come first served, and then the delay of
+   * a leaky bucket: resolves only when admitted, with `delayMs` 0. Rejects at once with
+   * `SLUICE_WAIT_TOO_LONG` when the known wait is too long or the line is full; `error.decision` is
+   * the refusal. Rejects when aborted or closed.
    */
   wait(key: Key, cost?: Cost, options?: WaitOptions): Promise<Decision>
+  /** How many calls wait for the key. */
+  waiting(key: Key): number
   /**
    * Decides and spends as `check`, and gives a permit: what concurrency rules hold is held until the
    * permit ends, and what was spent can be settled or given back.
    */
   tryAcquire(key: Key, cost?: Cost, options?: CallOptions): Permit<Cost> | NoPermit
-  /** Waits its turn as `wait` does, for a permit. */
+  /** Waits its turn as `wait` does, for a permit. A release ends the wait of the next in line. */
   acquire(key: Key, cost?: Cost, options?: WaitOptions): Promise<Permit<Cost>>
   /** Acquires, calls `work`, and releases when it has ended. */
   run<T>(
@@ -157,7 +168,9 @@ export interface AsyncLimiter<Key = string, Cost = number | CostByRule> {
   peek(key: Key, cost?: Cost, options?: CallOptions): Promise<Decision>
   checkMany(requests: readonly LimitRequest<Key, Cost>[]): Promise<Decision[]>
   wait(key: Key, cost?: Cost, options?: WaitOptions): Promise<Decision>
+  waiting(key: Key): number
   tryAcquire(key: Key, cost?: Cost, options?: CallOptions): Promise<AsyncPermit<Cost> | NoPermit>
+  /** Units that another process releases are found within 100 ms. */
   acquire(key: Key, cost?: Cost, options?: WaitOptions): Promise<AsyncPermit<Cost>>
   run<T>(
     key: Key,

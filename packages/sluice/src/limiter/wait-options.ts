@@ -11,42 +11,68 @@ export interface Outlook {
   readonly refusal: Decision
 }
 
-/** outlookOf is what a decision tells about `cost` with `ahead` units in line before it. */
+/**
+ * outlookOf is what a decision tells about `cost` with `ahead` units in line before it. A hold may end
+ * at any time, so no wait is known of a rule that holds.
+ */
 export function outlookOf(
   seen: Decision,
   rules: readonly Rule[],
   ahead: number,
   cost: number,
 ): Outlook {
-  let waitUs = Math.round((seen.allowed ? seen.delayMs : seen.retryAfterMs) * 1_000)
+  const { allowed, source } = seen
+  // What was not counted tells nothing of the rules.
+  const isCounted = source !== 'open' && source !== 'closed'
+  const isByRules = isCounted && source !== 'blocked'
+  let waitUs = usOf(allowed ? seen.delayMs : isByRules ? 0 : seen.retryAfterMs)
   rules.forEach((rule, i) => {
+    if (!isCounted || rule.algorithm.holds) return
     const { retryAfterMs, resetAfterMs, remaining } = seen.rules[i]
-    const [retryUs, resetUs] = [Math.round(retryAfterMs * 1_000), Math.round(resetAfterMs * 1_000)]
+    const [retryUs, resetUs] = [usOf(retryAfterMs), usOf(resetAfterMs)]
     const lineUs = rule.algorithm.lineUs(rule, retryUs, resetUs, remaining, ahead, cost)
-    if (lineUs > waitUs) waitUs = lineUs
+    waitUs = Math.max(waitUs, retryUs, lineUs)
   })
-  const refusal = { ...seen, allowed: false, retryAfterMs: waitUs / 1_000, delayMs: 0 }
-  return { waitUs, refusal }
+  const retryAfterMs = Math.max(seen.retryAfterMs, waitUs / 1_000)
+  return { waitUs, refusal: { ...seen, allowed: false, retryAfterMs, delayMs: 0 } }
 }
 
-const WAIT_OPTIONS = ['signal', 'maxWaitMs', 'maxWaiting', 'tier']
+/** usOf is whole microseconds. */
+export function usOf(ms: number): number {
+  return Math.round(ms * 1_000)
+}
 
-/** checkWait makes the options of a `wait` complete, and throws when its signal has aborted. */
-export function checkWait(options: WaitOptions) {
-  checkOptions('wait', options, WAIT_OPTIONS)
-  const { signal, maxWaitMs = 30_000, maxWaiting = 1_000, tier } = options
-  const maxWaitUs = durationUs('wait: maxWaitMs', maxWaitMs, 0, CENTURY_MS)
-  checkWhole('wait: maxWaiting', maxWaiting, 0, Number.MAX_SAFE_INTEGER)
-  checkSignal(signal)
+/** admitted gives back the decision that a wait has ended with, or throws if it is a refusal. */
+export function admitted(key: string, decision: Decision): Decision {
+  if (decision.allowed) return decision
+  throw new SluiceError(
+    'SLUICE_WAIT_TOO_LONG',
+    `the turn of ${shown(key)} is ${Math.ceil(decision.retryAfterMs)} ms away, or its line is full. ` +
+      'Try later, or raise maxWaitMs or maxWaiting.',
+    { decision },
+  )
+}
+
+const WAIT_OPTIONS = ['signal', 'maxWaitMs', 'maxWaiting', 'priority', 'tier']
+
+/** checkWait makes the options of a verb that waits complete, and throws when its signal has aborted. */
+export function checkWait(where: string, options: WaitOptions) {
+  checkOptions(where, options, WAIT_OPTIONS)
+  const { signal, maxWaitMs = 30_000, maxWaiting = 1_000, priority = 0, tier } = options
+  const maxWaitUs = durationUs(`${where}: maxWaitMs`, maxWaitMs, 0, CENTURY_MS)
+  checkWhole(`${where}: maxWaiting`, maxWaiting, 0, Number.MAX_SAFE_INTEGER)
+  checkWhole(`${where}: priority`, priority, -1_000, 1_000)
+  checkSignal(where, signal)
   signal?.throwIfAborted()
-  return { signal, maxWaitUs, maxWaiting, call: tier === undefined ? undefined : { tier } }
+  const call = tier === undefined ? undefined : { tier }
+  return { signal, maxWaitUs, maxWaiting, priority, call }
 }
 
 /** Throws unless `signal` is an AbortSignal or left out. */
-function checkSignal(signal: unknown): void {
+function checkSignal(where: string, signal: unknown): void {
   if (signal === undefined || signal instanceof AbortSignal) return
   throw new SluiceError(
     'SLUICE_OPTION',
-    `wait: signal must be an AbortSignal, got ${shown(signal)}.`,
+    `${where}: signal must be an AbortSignal, got ${shown(signal)}.`,
   )
 }

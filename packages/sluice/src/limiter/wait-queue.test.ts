@@ -2,11 +2,13 @@ import { describe, expect, it, vi } from 'vitest'
 import {
   createLimiter,
   createPolicy,
+  type Decision,
   fixedWindow,
   leakyBucket,
   memoryStore,
   type Rule,
   type RuleFactory,
+  SluiceError,
   slidingWindowLog,
   tokenBucket,
 } from '../index.ts'
@@ -21,6 +23,17 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 const advance = async (clock: ManualClock, ms: number) => {
   clock.advance(ms)
   await turn()
+}
+
+/** The decision that a call of `wait` rejects with. */
+const refusal = async (waiting: Promise<Decision>): Promise<Decision> => {
+  const error = await waiting.then(
+    () => undefined,
+    (error) => error,
+  )
+  expect(error).toBeInstanceOf(SluiceError)
+  expect(error).toMatchObject({ code: 'SLUICE_WAIT_TOO_LONG', decision: { allowed: false } })
+  return error.decision
 }
 
 describe('wait', () => {
@@ -46,16 +59,12 @@ describe('wait', () => {
   it('is refused at once when the known wait is too long, those in line included', async () => {
     const { limiter } = made(onePerSecond)
     limiter.check('a')
-    expect(await limiter.wait('a', 1, { maxWaitMs: 999.999 })).toMatchObject({
-      allowed: false,
-      retryAfterMs: 1_000,
-    })
+    const first = await refusal(limiter.wait('a', 1, { maxWaitMs: 999.999 }))
+    expect(first.retryAfterMs).toBe(1_000)
     void limiter.wait('a', 1, { maxWaitMs: 1_000 })
     void limiter.wait('a', 1, { maxWaitMs: 2_000 })
-    expect(await limiter.wait('a', 1, { maxWaitMs: 2_500 })).toMatchObject({
-      allowed: false,
-      retryAfterMs: 3_000,
-    })
+    const third = await refusal(limiter.wait('a', 1, { maxWaitMs: 2_500 }))
+    expect(third.retryAfterMs).toBe(3_000)
   })
 
   it('is refused at once when the line is full', async () => {
@@ -63,23 +72,50 @@ describe('wait', () => {
     limiter.check('a')
     void limiter.wait('a', 1, { maxWaiting: 2 })
     void limiter.wait('a', 1, { maxWaiting: 2 })
-    expect((await limiter.wait('a', 1, { maxWaiting: 2 })).allowed).toBe(false)
+    expect((await refusal(limiter.wait('a', 1, { maxWaiting: 2 }))).retryAfterMs).toBe(3_000)
     expect((await limiter.wait('b', 1, { maxWaiting: 0 })).allowed).toBe(true)
-    expect((await limiter.wait('b', 1, { maxWaiting: 0 })).allowed).toBe(false)
+    expect((await refusal(limiter.wait('b', 1, { maxWaiting: 0 }))).retryAfterMs).toBe(1_000)
   })
 
   it('is refused when its time is over before its turn', async () => {
     const { limiter, clock } = made(onePerSecond)
     limiter.check('a')
     const first = limiter.wait('a', 1)
-    const second = limiter.wait('a', 1, { maxWaitMs: 2_000 })
+    const second = refusal(limiter.wait('a', 1, { maxWaitMs: 2_000 }))
     await advance(clock, 500)
-    // Somebody who does not wait takes the unit that the first was waiting for.
+    // A call that does not wait takes the unit that the first was waiting for.
     limiter.charge('a', 1)
     await advance(clock, 500)
     await advance(clock, 1_000)
     expect((await first).allowed).toBe(true)
-    expect((await second).allowed).toBe(false)
+    expect((await second).retryAfterMs).toBe(1_000)
+  })
+
+  it('tells onDecision what each call ended with, a refusal included', async () => {
+    const seen: [boolean, string, number][] = []
+    const limiter = createLimiter(onePerSecond, {
+      clock: manualClock(),
+      onDecision: ({ allowed }, key, cost) => void seen.push([allowed, key, cost]),
+    })
+    await limiter.wait('a')
+    await refusal(limiter.wait('a', 1, { maxWaitMs: 5 }))
+    expect(seen).toEqual([
+      [true, 'a', 1],
+      [false, 'a', 1],
+    ])
+  })
+
+  it('tells how many calls wait for a key, those held for their slot included', async () => {
+    const { limiter, clock } = made(leakyBucket({ limit: 1, per: '1s', queue: 1 }))
+    for (let i = 0; i < 4; i += 1) void limiter.wait('a')
+    await advance(clock, 0)
+    expect([limiter.waiting('a'), limiter.waiting('b')]).toEqual([3, 0])
+    for (const left of [2, 1, 0]) {
+      await advance(clock, 1_000)
+      expect(limiter.waiting('a')).toBe(left)
+    }
+    limiter.close()
+    expect(() => limiter.waiting('a')).toThrow(expect.objectContaining({ code: 'SLUICE_CLOSED' }))
   })
 
   it('gives up when aborted, spends nothing, and lets the next one forward', async () => {
@@ -137,14 +173,16 @@ describe('wait', () => {
   it('tells a refusal from one look at the clock', async () => {
     const limiter = createLimiter(tokenBucket({ limit: 2, per: '1s', burst: 1 }))
     limiter.check('a')
-    const { retryAfterMs, resetAfterMs, rules } = await limiter.wait('a', 1, { maxWaitMs: 5 })
+    const { retryAfterMs, resetAfterMs, rules } = await refusal(
+      limiter.wait('a', 1, { maxWaitMs: 5 }),
+    )
     expect([retryAfterMs, rules[0].retryAfterMs]).toEqual([resetAfterMs, resetAfterMs])
   })
 
   it('takes no slot in a leaky bucket that is too far away', async () => {
     const { limiter } = made(leakyBucket({ limit: 1, per: '1s', queue: 5 }))
     limiter.check('a', 3)
-    expect((await limiter.wait('a', 1, { maxWaitMs: 2_999 })).allowed).toBe(false)
+    expect((await refusal(limiter.wait('a', 1, { maxWaitMs: 2_999 }))).retryAfterMs).toBe(3_000)
     expect(limiter.peek('a').remaining).toBe(3)
   })
 
@@ -180,7 +218,7 @@ describe('wait', () => {
     }
   })
 
-  it('rejects whoever is in line when the tier of the key cannot be told', async () => {
+  it('rejects a call in line when the tier of the key cannot be told', async () => {
     const clock = manualClock()
     let fails = false
     const policy = createPolicy({
@@ -203,7 +241,7 @@ describe('wait', () => {
     expect((await settled).map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
   })
 
-  it('rejects everybody when the clock cannot sleep', async () => {
+  it('rejects all calls when the clock cannot sleep', async () => {
     const clock = { ...manualClock(), sleep: () => Promise.reject(new Error('insomnia')) }
     const limiter = createLimiter(onePerSecond, { clock })
     limiter.check('a')
@@ -217,24 +255,20 @@ describe('wait', () => {
   it('knows how long the line is, units and slots included', async () => {
     const leaky = made(leakyBucket({ limit: 1, per: '1s', queue: 10 }))
     leaky.limiter.check('a', 11)
-    const far = await leaky.limiter.wait('a', 1, { maxWaitMs: 5_000 })
-    expect([far.allowed, far.retryAfterMs]).toEqual([false, 11_000])
+    const far = await refusal(leaky.limiter.wait('a', 1, { maxWaitMs: 5_000 }))
+    expect(far.retryAfterMs).toBe(11_000)
 
     const bucket = made(tokenBucket({ limit: 1, per: '1s', burst: 10 }))
     bucket.limiter.check('a', 10)
     for (let i = 0; i < 9; i += 1) void bucket.limiter.wait('a')
-    expect(await bucket.limiter.wait('a', 10, { maxWaitMs: 15_000 })).toMatchObject({
-      allowed: false,
-      retryAfterMs: 19_000,
-    })
+    const behind = await refusal(bucket.limiter.wait('a', 10, { maxWaitMs: 15_000 }))
+    expect(behind.retryAfterMs).toBe(19_000)
 
     const window = made(fixedWindow({ limit: 10, per: '10s' }))
     window.limiter.check('a', 10)
     for (let i = 0; i < 2; i += 1) void window.limiter.wait('a', 5)
-    expect(await window.limiter.wait('a', 5, { maxWaitMs: 15_000 })).toMatchObject({
-      allowed: false,
-      retryAfterMs: 20_000,
-    })
+    const later = await refusal(window.limiter.wait('a', 5, { maxWaitMs: 15_000 }))
+    expect(later.retryAfterMs).toBe(20_000)
   })
 
   it('does not refuse at once what may pass in time', async () => {
@@ -293,6 +327,9 @@ describe('wait', () => {
     [{ maxWaitMs: -1 }, 'SLUICE_DURATION'],
     [{ maxWaitMs: Number.NaN }, 'SLUICE_DURATION'],
     [{ maxWaiting: -1 }, 'SLUICE_OPTION'],
+    [{ priority: 1.5 }, 'SLUICE_OPTION'],
+    [{ priority: 1_001 }, 'SLUICE_OPTION'],
+    [{ priority: -1_001 }, 'SLUICE_OPTION'],
     [{ maxwait: 1 }, 'SLUICE_OPTION'],
     [{ signal: 5 }, 'SLUICE_OPTION'],
     [{ signal: { throwIfAborted() {} } }, 'SLUICE_OPTION'],

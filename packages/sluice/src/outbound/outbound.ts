@@ -48,12 +48,7 @@ export function throttled(fetch: Fetch, options: ThrottleOptions): Fetch {
     const own = typeof key === 'function' ? key(request) : (key ?? new URL(request.url).origin)
     const units = typeof cost === 'function' ? cost(request) : cost
     const { signal } = request
-    const { allowed, retryAfterMs } = await limiter.wait(own, units, {
-      signal,
-      maxWaitMs,
-      maxWaiting,
-    })
-    if (!allowed) throw tooLong(own, retryAfterMs)
+    await limiter.wait(own, units, { signal, maxWaitMs, maxWaiting })
     const response = await fetch(request)
     await pause(limiter, own, Math.min(pauseOf(response, Date.now(), units), LONGEST_PAUSE_MS))
     return response
@@ -69,14 +64,6 @@ async function pause(limiter: Limiter | AsyncLimiter, key: string, pauseMs: numb
   } catch (error) {
     if (!(error instanceof SluiceError && error.code === 'SLUICE_STORE_UNAVAILABLE')) throw error
   }
-}
-
-function tooLong(key: string, retryAfterMs: number): SluiceError {
-  return new SluiceError(
-    'SLUICE_WAIT_TOO_LONG',
-    `a call for ${shown(key)} would have to wait ${Math.ceil(retryAfterMs)} ms, or too many are in ` +
-      'line. Try again later, or raise maxWaitMs or maxWaiting.',
-  )
 }
 
 /**
