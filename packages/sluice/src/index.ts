@@ -1,4 +1,5 @@
 export { type CalendarOptions, calendarWindow } from './algorithms/calendar-window.ts'
+export { type ConcurrencyOptions, concurrency } from './algorithms/concurrency.ts'
 export { fixedWindow, type WindowOptions } from './algorithms/fixed-window.ts'
 export { gcra } from './algorithms/gcra.ts'
 export { leakyBucket, type QueueOptions } from './algorithms/leaky-bucket.ts'
@@ -24,17 +25,23 @@ export {
 } from './core/rule.ts'
 export { addressKey, apiKey, type Claims, jwtSubject, type KeyOf } from './http/identity.ts'
 export { createAsyncLimiter } from './limiter/async-limiter.ts'
+export type { CostByRule, KeyFields, LimiterCost, LimiterKey } from './limiter/key-types.ts'
 export { createLimiter } from './limiter/limiter.ts'
+export type { AsyncPermit, NoPermit, Permit } from './limiter/permit.ts'
 export { createPolicy, type Policy, type PolicyOptions } from './limiter/policy.ts'
 export type {
   AsyncLimiter,
   AsyncLimiterOptions,
+  AsyncLimiterStats,
   CallOptions,
   Entry,
   FailureOptions,
   Limiter,
   LimiterOptions,
+  LimiterStats,
   LimitRequest,
+  PartOf,
+  RunOptions,
   WaitOptions,
 } from './limiter/verbs.ts'
 export { type ThrottleOptions, throttled } from './outbound/outbound.ts'

@@ -14,15 +14,15 @@ type KeyBy<By> = [By] extends [undefined]
     ? string | KeyFields
     : { readonly [Field in Extract<Exclude<By, 'global'>, string>]: string | null }
 
-/** KeyOf is what the rules of a limiter count: an object where they have `by`, else a text. */
-export type KeyOf<Rules> = [Rules] extends [Policy<infer Key>]
+/** LimiterKey is what the rules of a limiter count: an object where they have `by`, else a text. */
+export type LimiterKey<Rules> = [Rules] extends [Policy<infer Key>]
   ? Key
   : RuleOf<Exclude<Rules, Policy<unknown>>> extends Rule<infer By>
     ? KeyBy<By>
     : never
 
-/** CostOf is what a call may cost: units for all rules, or for each by its name. */
-export type CostOf<Rules> = Rules extends Rule
+/** LimiterCost is what a call may cost: units for all rules, or for each by its name. */
+export type LimiterCost<Rules> = Rules extends Rule
   ? number
   : RuleOf<Rules> extends Rule<infer _By, infer Name>
     ? number | { readonly [Each in Name]: number }

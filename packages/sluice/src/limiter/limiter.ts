@@ -9,7 +9,7 @@ import { openJointTable } from '../stores/joint.ts'
 import type { RuleSet, Table } from '../stores/store.ts'
 import { fieldsOf, shownKey, tierKeyOf } from './fields.ts'
 import { type Call, createGate, lineOf, partsOf, ratesOnly } from './gate.ts'
-import type { CostByRule, CostOf, KeyOf } from './key-types.ts'
+import type { CostByRule, LimiterCost, LimiterKey } from './key-types.ts'
 import { checkLimiterOptions, checkNotAsync, storeOf } from './limiter-options.ts'
 import {
   createOpenPermits,
@@ -40,12 +40,12 @@ import { createWaitQueue } from './wait-queue.ts'
  */
 export function createLimiter<const Rules extends Rule | readonly Rule[] | Policy<unknown>>(
   rules: Rules,
-  options: AsyncLimiterOptions<KeyOf<Rules>, CostOf<Rules>>,
-): AsyncLimiter<KeyOf<Rules>, CostOf<Rules>>
+  options: AsyncLimiterOptions<LimiterKey<Rules>, LimiterCost<Rules>>,
+): AsyncLimiter<LimiterKey<Rules>, LimiterCost<Rules>>
 export function createLimiter<const Rules extends Rule | readonly Rule[] | Policy<unknown>>(
   rules: Rules,
-  options?: LimiterOptions<KeyOf<Rules>, CostOf<Rules>>,
-): Limiter<KeyOf<Rules>, CostOf<Rules>>
+  options?: LimiterOptions<LimiterKey<Rules>, LimiterCost<Rules>>,
+): Limiter<LimiterKey<Rules>, LimiterCost<Rules>>
 export function createLimiter(
   rules: Rule | readonly Rule[] | Policy,
   options: LimiterOptions | AsyncLimiterOptions = {},

@@ -55,7 +55,8 @@ function made(rule: Rule, isLater: boolean) {
         take() {
           takes.push((clock.nowUs() - startUs) / 1_000)
           tickets += 1
-          return said({ decision: limiter.check(key, own.cost), number: tickets })
+          const { decision } = limiter.tryAcquire(key, own.cost)
+          return said({ decision, number: tickets })
         },
         ...own,
       }
@@ -192,7 +193,7 @@ describe.each([
 
   it('knows no wait for what is held, but gives up in time', async () => {
     const { join, advance, limiter } = made(concurrency({ limit: 1, hold: '1m' }), isLater)
-    limiter.check('a')
+    limiter.tryAcquire('a')
     const waits = ['first', 'second'].map((name) => join(name, { maxWaitUs: 2_000_000 }))
     const ended = vi.fn()
     for (const wait of waits) void wait.then(ended)

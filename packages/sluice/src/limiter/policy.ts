@@ -2,7 +2,7 @@ import { SluiceError, shown } from '../core/errors.ts'
 import { checkKey } from '../core/key.ts'
 import { checkFunction, checkOptions } from '../core/options.ts'
 import type { Rule } from '../core/rule.ts'
-import type { KeyOf } from './key-types.ts'
+import type { LimiterKey } from './key-types.ts'
 
 /** Rules by the name of a tier, or by key: an object or a `Map`. */
 export type RulesByName =
@@ -64,7 +64,7 @@ const isPolicySymbol = Symbol.for('sluice.policy')
 /** createPolicy makes a policy from tiers. */
 export function createPolicy<const Options extends PolicyOptions>(
   options: Options,
-): Policy<Options extends { readonly tierBy: string } ? KeyOf<RulesIn<Options>> : string> {
+): Policy<Options extends { readonly tierBy: string } ? LimiterKey<RulesIn<Options>> : string> {
   checkOptions('createPolicy', options, OPTIONS)
   const { tierOf, defaultTier, tierBy } = options
   const others = othersOf(options)
