@@ -19,12 +19,6 @@ export function costsAny(cost: Cost): boolean {
   return typeof cost === 'number' ? cost > 0 : cost.some((units) => units > 0)
 }
 
-/** chargesOf is the part of a change that is to be charged. */
-export function chargesOf(change: Cost): Cost {
-  if (typeof change === 'number') return Math.max(0, change)
-  return change.map((units) => Math.max(0, units))
-}
-
 /** fits tells whether rules could ever admit a cost; `capacity` is the least of theirs. */
 export function fits(
   cost: Cost,

@@ -55,6 +55,13 @@ export interface Rule<
   readonly fullRest: number
 }
 
+/** fieldsIn are the fields of a key that rules count, in the order in which they name them. */
+export function fieldsIn(rules: readonly Rule[]): readonly string[] {
+  const fields = new Set<string>()
+  for (const { by } of rules) if (by !== undefined) fields.add(by)
+  return [...fields]
+}
+
 const DAY_MS = 86_400_000
 const NAME = /^[\x20-\x7e]{1,64}$/
 

@@ -2,7 +2,7 @@ import type { Cost } from '../core/cost.ts'
 import { type Decision, noteFailure } from '../core/decision.ts'
 import type { Held } from '../core/held.ts'
 import type { FieldKey } from '../core/key.ts'
-import type { Request, RuleSet, Verb } from '../stores/store.ts'
+import type { Request, RequestRow, RuleSet, Verb } from '../stores/store.ts'
 import type { Breaker, Pass } from './breaker.ts'
 import { uncounted } from './local.ts'
 import type { Timed, TimeLimit } from './time-limit.ts'
@@ -39,6 +39,7 @@ export class Pending implements Request, Timed {
   isSent = false
   isContended = false
   order = 0
+  rows: readonly RequestRow[] | undefined = undefined
   next: Request | undefined = undefined
   lease = 0
   untilUs = 0

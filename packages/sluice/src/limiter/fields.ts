@@ -1,6 +1,6 @@
 import { SluiceError, shown } from '../core/errors.ts'
 import { type AnyKey, checkKey, type FieldKey } from '../core/key.ts'
-import type { Rule } from '../core/rule.ts'
+import { fieldsIn, type Rule } from '../core/rule.ts'
 
 /** GLOBAL is the field whose rules count all calls together. It is no part of the key. */
 const GLOBAL = 'global'
@@ -29,13 +29,12 @@ export function tierKeyOf(key: AnyKey): string {
 
 /** fieldsOf are the fields that rules count; undefined where the key is a text. */
 export function fieldsOf(rules: readonly Rule[]): Fields | undefined {
-  const names = new Set<string>()
-  for (const { by } of rules) if (by !== undefined) names.add(by)
-  if (names.size === 0) return undefined
+  const names = fieldsIn(rules)
+  if (names.length === 0) return undefined
   // A rule that keeps no state counts nothing.
   const whole = rules.find((rule) => rule.by === undefined && rule.algorithm.cells(rule) > 0)
-  if (whole) throw mixed(whole, [...names][0])
-  return createFields([...names])
+  if (whole) throw mixed(whole, names[0])
+  return createFields(names)
 }
 
 function createFields(names: readonly string[]): Fields {

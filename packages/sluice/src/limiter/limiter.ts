@@ -133,7 +133,9 @@ function createSyncLimiter(
         },
         extend() {
           const isExtended = table.extend(set, key, held, nowUs())
-          if (isExtended) held = { ...held, holds: set.held.slice() }
+          // A hold that has ended ends the permit: what is left of it comes back by itself.
+          const holds = isExtended ? set.held.slice() : new Float64Array(held.holds.length)
+          held = { ...held, holds }
           return isExtended
         },
       },

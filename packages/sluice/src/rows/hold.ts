@@ -37,6 +37,14 @@ export function finishRow(set: LaidRules, row: Row, held: Held, change: Cost, no
   }
 }
 
+/** chargesOf is what a change charges to rates: nothing is held by it. */
+export function chargesOf({ rules }: LaidRules, change: Cost): Cost {
+  const units = rules.map(({ algorithm }, i) =>
+    algorithm.holds ? 0 : Math.max(0, costAt(change, i)),
+  )
+  return units.length === 1 ? units[0] : units
+}
+
 /** extendRow makes the holds of a permit begin now, and notes them in the set; false if one has ended. */
 export function extendRow(set: LaidRules, row: Row, held: Held, nowUs: number): boolean {
   for (let i = 0; i < set.rules.length; i += 1) {
@@ -49,6 +57,11 @@ export function extendRow(set: LaidRules, row: Row, held: Held, nowUs: number): 
   }
   noteHolds(set, row)
   return true
+}
+
+/** holdsNothing tells whether no rule holds a unit of a permit. */
+export function holdsNothing({ rules }: LaidRules, { cost }: Held): boolean {
+  return rules.every(({ algorithm }, i) => !algorithm.holds || costAt(cost, i) === 0)
 }
 
 /** Ends the hold of one rule; false if it has ended before. */

@@ -182,6 +182,11 @@ export function closeRow(
   return { text, expiresMs: latestMs, keepsExpiry }
 }
 
+/** freshRow is an empty row for the same lines. */
+export function freshRow(row: OpenRow): OpenRow {
+  return { ...row, cells: new Float64Array(row.cells.length), lists: createLists() }
+}
+
 /** copyRow is a row that stays as it is when the next one is opened. */
 export function copyRow(row: OpenRow): OpenRow {
   const lists = createLists()

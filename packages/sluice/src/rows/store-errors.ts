@@ -56,6 +56,15 @@ export function unfit(rule: Rule): SluiceError {
   )
 }
 
+/** unleasableFields: leases on a limiter whose keys have fields. */
+export function unleasableFields(where: string): SluiceError {
+  return new SluiceError(
+    'SLUICE_RULE_UNSUPPORTED',
+    `${where}: units cannot be leased where rules count several fields of a key: what one field has left ` +
+      'says nothing of the others. Use a store without `lease` for this limiter.',
+  )
+}
+
 /** unjoined: a rule whose units cannot be given back, in a decision over rows that go one by one. */
 export function unjoined(rule: Rule): SluiceError {
   return new SluiceError(

@@ -1,10 +1,10 @@
-import { chargesOf, costsAny } from '../core/cost.ts'
+import { costsAny } from '../core/cost.ts'
 import type { Rule } from '../core/rule.ts'
 import type { Table } from '../stores/store.ts'
 import { type Blocks, createBlocks } from './blocks.ts'
 import { decisionOf } from './decision-of.ts'
 import { createFloors, type Floors } from './floors.ts'
-import { extendRow, finishRow } from './hold.ts'
+import { chargesOf, extendRow, finishRow, holdsNothing } from './hold.ts'
 import { type Column, createLayout, type LaidRules, type Layout } from './layout.ts'
 import { createLists } from './lists.ts'
 import { decideRow, refundRow, spendRow } from './row.ts'
@@ -105,9 +105,10 @@ export function createTable(
     },
     finish(set, key, held, change, nowUs) {
       if (find(set, key, nowUs)) finishRow(set, rows, held, change, nowUs)
-      else table.charge(set, key, chargesOf(change), nowUs)
+      else table.charge(set, key, chargesOf(set, change), nowUs)
     },
-    extend: (set, key, held, nowUs) => find(set, key, nowUs) && extendRow(set, rows, held, nowUs),
+    extend: (set, key, held, nowUs) =>
+      find(set, key, nowUs) ? extendRow(set, rows, held, nowUs) : holdsNothing(set, held),
 
     block: (key, untilUs, nowUs) => blocks.set(rows.idOf(key), untilUs, nowUs),
     unblock: (key) => blocks.delete(rows.idOf(key)),

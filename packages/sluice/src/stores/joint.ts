@@ -35,16 +35,8 @@ export function createJointTable(
   const isExact = tables.every(({ ask }) => ask !== undefined)
   const { nowUs: readUs } = tables[0]
 
-  function use(rules: readonly Rule[]): JointSet {
-    const parts = fields.flatMap((name, field): JointPart[] => {
-      const own = rules.filter(({ by = fields[0] }) => by === name)
-      if (own.length === 0) return []
-      return [
-        { field, set: tables[field].use(own), places: own.map((rule) => rules.indexOf(rule)) },
-      ]
-    })
-    return jointSet(rules, parts)
-  }
+  const use = (rules: readonly Rule[]) =>
+    jointSet(rules, fields, (own, field) => tables[field].use(own))
 
   function decide(
     set: JointSet,
@@ -214,10 +206,19 @@ function tableName(limiter: string, field: string): string {
   return `${limiter}\t${field}`
 }
 
-/** jointSet is a rule set of parts. */
-function jointSet(rules: readonly Rule[], parts: readonly JointPart[]): JointSet {
+/** jointSet makes rules ready, those of each field by `use`. */
+export function jointSet(
+  rules: readonly Rule[],
+  fields: readonly string[],
+  use: (own: readonly Rule[], field: number) => RuleSet,
+): JointSet {
+  const parts = fields.flatMap((name, field): JointPart[] => {
+    const own = rules.filter(({ by = fields[0] }) => by === name)
+    if (own.length === 0) return []
+    return [{ field, set: use(own, field), places: own.map((rule) => rules.indexOf(rule)) }]
+  })
   return {
-    rules,
+    rules: [...rules],
     parts,
     capacity: Math.min(...rules.map(({ capacity }) => capacity)),
     delays: parts.some(({ set }) => set.delays),
@@ -228,13 +229,13 @@ function jointSet(rules: readonly Rule[], parts: readonly JointPart[]): JointSet
 }
 
 /** costIn is the part of a cost that is for the rules at some places. */
-function costIn(cost: Cost, places: readonly number[]): Cost {
+export function costIn(cost: Cost, places: readonly number[]): Cost {
   if (typeof cost === 'number') return cost
   return places.length === 1 ? cost[places[0]] : places.map((place) => cost[place])
 }
 
 /** heldIn is what a permit holds by the rules at some places. */
-function heldIn({ cost, spentUs, holds }: Held, places: readonly number[]): Held {
+export function heldIn({ cost, spentUs, holds }: Held, places: readonly number[]): Held {
   return {
     cost: places.map((place) => costAt(cost, place)),
     spentUs,
@@ -245,8 +246,8 @@ function heldIn({ cost, spentUs, holds }: Held, places: readonly number[]): Held
   }
 }
 
-/** Notes in a set what its parts hold. */
-function noteHeld({ parts, held }: JointSet): void {
+/** noteHeld notes in a set what its parts hold. */
+export function noteHeld({ parts, held }: JointSet): void {
   for (const { set, places } of parts) {
     for (const [i, place] of places.entries()) {
       held[2 * place] = set.held[2 * i]
@@ -256,7 +257,7 @@ function noteHeld({ parts, held }: JointSet): void {
 }
 
 /** joined makes one decision of those of its parts. */
-function joined(set: JointSet, cost: Cost, decisions: readonly Decision[]): Decision {
+export function joined(set: JointSet, cost: Cost, decisions: readonly Decision[]): Decision {
   const { rules, parts } = set
   let allowed = true
   let blockedUs = 0

@@ -146,6 +146,8 @@ export interface Request {
   isContended: boolean
   /** Its place in line. */
   order: number
+  /** Of a key with fields: the names of its rows and the rules of each. */
+  rows: readonly RequestRow[] | undefined
   /** The next request about this key in the same trip. */
   next: Request | undefined
   /** Of a check that is to hold: what a state without a generation is to be called; else 0. */
@@ -159,6 +161,12 @@ export interface Request {
   lease: number
   /** The instant from which on a refund gives nothing back; 0 for never. */
   untilUs: number
+}
+
+/** RequestRow is a row that a request about several is about. */
+export interface RequestRow {
+  readonly name: string
+  readonly set: RuleSet
 }
 
 /**

@@ -5,12 +5,14 @@ import type { Held } from '../core/held.ts'
 import { readRule } from '../core/read-rule.ts'
 import type { Rule } from '../core/rule.ts'
 import { ownerOf, textOf } from '../rows/codec.ts'
-import { closeRow, openRow } from '../rows/open-row.ts'
+import { closeRow, freshRow, type OpenRow, openRow } from '../rows/open-row.ts'
+import type { JointSet } from '../stores/joint.ts'
 import { DECIDE, letters } from '../stores/redis/decide-script.ts'
 import { HELLO, SWAP } from '../stores/redis/script.ts'
 import { actAll } from '../stores/remote/act.ts'
+import { actJointAll } from '../stores/remote/joint-act.ts'
 import { type RemoteRules, remoteRules } from '../stores/remote/remote-rules.ts'
-import type { Request, Verb } from '../stores/store.ts'
+import type { Request, RequestRow, RuleSet, Verb } from '../stores/store.ts'
 
 /** StoredRow is a row of a server, and when it expires, in milliseconds. */
 interface StoredRow {
@@ -85,13 +87,60 @@ const decide: Script = (rows, keys, [deadline, json, ...words], nowUs) => {
   if (isPast(deadline, nowUs)) return [nowUs]
   const sets = setsOf(json)
   const values = keys.map((key) => rows.get(key)?.text ?? null)
-  for (const [i, word] of words.entries()) {
-    const row = openRow(setOf(sets, word).row, values[i], nowUs)
-    if (row.isCarried) continue
-    actAll(requestsIn(word, sets), nowUs)
+  const opened = new Map<number, OpenRow>()
+  const write = (i: number, row: OpenRow) => {
     if (row.isChanged) save(rows, keys[i], closeRow(row, nowUs, true, rows.get(keys[i])?.expiresMs))
   }
+  for (const [i, word] of words.slice(0, keys.length).entries()) {
+    if (word === '-') continue
+    const { row: own } = setOf(sets, word)
+    const isAlone = !word.endsWith('@')
+    const row = openRow(isAlone ? own : freshRow(own), values[i], nowUs)
+    if (row.isCarried) continue
+    if (!isAlone) {
+      opened.set(i, row)
+      continue
+    }
+    actAll(requestsIn(word, sets), nowUs)
+    write(i, row)
+  }
+  for (const word of words.slice(keys.length)) {
+    const places = word
+      .split('@')[0]
+      .split(',')
+      .map((place) => Number(place) - 1)
+    if (!places.every((place) => opened.has(place))) continue
+    const set = jointOf(places.map((place) => setOf(sets, words[place])))
+    const first = requestsOfSet(
+      word,
+      set,
+      set.parts.map(({ set: own }) => ({ name: '', set: own })),
+    )
+    actJointAll(
+      first,
+      places.map((place) => opened.get(place)!),
+      nowUs,
+    )
+  }
+  for (const [i, row] of opened) write(i, row)
   return [...values, nowUs]
+}
+
+/** The rules of several rows as one set, in the order of the rows. */
+function jointOf(sets: readonly RemoteRules[]): JointSet {
+  let at = 0
+  const parts = sets.map((set, field) => {
+    const places = set.rules.map((_, i) => at + i)
+    at += places.length
+    return { field, set, places }
+  })
+  const rules = sets.flatMap((set) => set.rules)
+  return {
+    ...{ rules, parts, generation: 0, held: new Float64Array(2 * rules.length) },
+    capacity: Math.min(...rules.map(({ capacity }) => capacity)),
+    delays: sets.some((set) => set.delays),
+    holds: sets.some((set) => set.holds),
+  }
 }
 
 const swap: Script = (rows, keys, [deadline, ...words], nowUs) => {
@@ -125,8 +174,10 @@ const verbs = Object.fromEntries(
 
 /** The requests that a word of the script stands for, each with the next one behind it. */
 function requestsIn(word: string, sets: readonly RemoteRules[]): Request {
-  const set = setOf(sets, word)
-  const calls = word.includes('@') ? word : `c${word}x1`
+  return requestsOfSet(word.includes('@') ? word : `c${word}x1`, setOf(sets, word))
+}
+
+function requestsOfSet(calls: string, set: RuleSet, rows?: readonly RequestRow[]): Request {
   let first: Request | undefined
   for (const [, letter, units, more] of [
     ...calls.matchAll(/([a-z])([\d,-]+)x([\d,]+)/g),
@@ -134,7 +185,7 @@ function requestsIn(word: string, sets: readonly RemoteRules[]): Request {
     const numbers = more.split(',').map(Number)
     const times = letter === 'c' ? numbers[0] : 1
     for (let i = 0; i < times; i += 1) {
-      first = requestFor(set, letter, costOf(units), numbers, first)
+      first = requestFor(set, rows, letter, costOf(units), numbers, first)
     }
   }
   return first!
@@ -146,7 +197,8 @@ function costOf(text: string): Cost {
 }
 
 function requestFor(
-  set: RemoteRules,
+  set: RuleSet,
+  rows: readonly RequestRow[] | undefined,
   letter: string,
   units: Cost,
   more: readonly number[],
@@ -164,6 +216,7 @@ function requestFor(
     isContended: false,
     isSent: true,
     fields: undefined,
+    rows,
     order: 0,
   }
 }

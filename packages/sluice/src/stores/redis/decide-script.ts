@@ -1,6 +1,8 @@
 import { type Cost, costAt, isSameCost } from '../../core/cost.ts'
 import type { Rule } from '../../core/rule.ts'
-import type { Batch } from '../remote/engine.ts'
+import type { JointSet } from '../joint.ts'
+import type { Batch, JointBatch } from '../remote/engine.ts'
+import { requestsOf } from '../remote/queue.ts'
 import type { RemoteRules } from '../remote/remote-rules.ts'
 import type { Request } from '../store.ts'
 import { CLOCK_LINE, EXPIRY } from './script.ts'
@@ -370,22 +372,33 @@ export function decideScript(twins: ReadonlyMap<string, string>, clockLine = CLO
 }
 
 /** decideArgs are what the script takes: how many keys, the keys, and the words of ARGV. */
-export function decideArgs(
-  { firsts }: Batch,
-  untilUs: number,
-  nameOf: (key: string) => string,
-): string[] {
+export function decideArgs(batch: Batch, untilUs: number): string[] {
+  const { firsts, names, joint } = batch
   const sets: RemoteRules[] = []
-  const args: string[] = [String(firsts.length)]
-  const words = [String(untilUs), '']
-  for (const first of firsts) {
-    const set = first.set as RemoteRules
-    args.push(nameOf(first.key))
-    words.push(isTwinned(set) ? wordOf(sets.indexOf(set) + 1 || sets.push(set), first) : '-')
+  const numberOf = (set: RemoteRules) => sets.indexOf(set) + 1 || sets.push(set)
+  const words = joint
+    ? jointWords(firsts, joint, numberOf)
+    : firsts.map((first) => {
+        const set = first.set as RemoteRules
+        return isTwinned(set) ? wordOf(numberOf(set), first) : '-'
+      })
+  const json = `[${sets.map(jsonOf).join()}]`
+  return [String(names.length), ...names, String(untilUs), json, ...words]
+}
+
+/** A word for each row, and one for the requests about each key with fields. */
+function jointWords(
+  firsts: readonly Request[],
+  { places, sets }: JointBatch,
+  numberOf: (set: RemoteRules) => number,
+): string[] {
+  const words = sets.map((set) => (isTwinned(set) ? `${numberOf(set)}@` : '-'))
+  for (const [i, first] of firsts.entries()) {
+    if (!places[i].every((place) => isTwinned(sets[place]))) continue
+    const rows = places[i].map((place) => place + 1)
+    words.push(`${rows.join()}@${requestsOf(first).map(jointText).join('')}`)
   }
-  words[1] = `[${sets.map(jsonOf).join()}]`
-  for (const word of words) args.push(word)
-  return args
+  return words
 }
 
 /** isTwinned tells whether the script can decide by these rules; by others it only reads. */
@@ -434,8 +447,7 @@ function isAlike({ cost }: Request, next: Request | undefined): next is Request 
 function requestText(request: Request): string {
   const { verb, cost, lease, generation, untilUs, held, change } = request
   if (held) {
-    const { lines } = request.set as RemoteRules
-    const holds = lines.map(({ index: i }) =>
+    const holds = placesOf(request).map((i) =>
       [costAt(held.cost, i), held.holds[2 * i], held.holds[2 * i + 1]].join(),
     )
     const units = unitsText(verb === 'finish' ? change : 0, request)
@@ -446,10 +458,25 @@ function requestText(request: Request): string {
   return lease > 0 ? `l${units}x${lease}` : `${letters[verb]}${units}x${untilUs}`
 }
 
+/** A request about several rows. */
+function jointText(request: Request): string {
+  return isPlain(request) ? `c${unitsText(request.cost, request)}x1` : requestText(request)
+}
+
 /** A cost as the script takes it: units for all rules, or for each that keeps a state. */
-function unitsText(cost: Cost, { set }: Request): string {
+function unitsText(cost: Cost, request: Request): string {
   if (typeof cost === 'number') return String(cost)
-  return (set as RemoteRules).lines.map(({ index }) => cost[index]).join()
+  return placesOf(request)
+    .map((place) => cost[place])
+    .join()
+}
+
+/** The places of the rules that keep a state, in the order of the rows and their lines. */
+function placesOf({ set, rows }: Request): number[] {
+  if (!rows) return (set as RemoteRules).lines.map(({ index }) => index)
+  return (set as JointSet).parts.flatMap(({ set: own, places }) =>
+    (own as RemoteRules).lines.map(({ index }) => places[index]),
+  )
 }
 
 const known = new WeakMap<RemoteRules, string>()

@@ -2,7 +2,6 @@ import { ownTwins } from '../../algorithms/lua/index.ts'
 import type { Rule } from '../../core/rule.ts'
 import type { Batch, Engine, Found, RowChange } from '../remote/engine.ts'
 import { createEngineTime } from '../remote/engine-time.ts'
-import type { RowNames } from '../remote/names.ts'
 import type { Connection } from './client.ts'
 import { decideArgs, decideScript, isTwinned } from './decide-script.ts'
 import { listKeys, removeRows } from './listing.ts'
@@ -17,16 +16,11 @@ const PATIENCE_MS = 20
 
 /**
  * createRedisEngine keeps the rows of one limiter in Redis. A trip is one script, which reads the rows,
- * decides and writes.
+ * decides and writes. `name` is that of some row.
  */
-export function createRedisEngine(
-  connection: Connection,
-  names: RowNames,
-  clockLine: string,
-): Engine {
+export function createRedisEngine(connection: Connection, name: string, clockLine: string): Engine {
   const { send, hasSlots } = connection
-  const { nameOf } = names
-  const slotOf = (key: string) => (hasSlots ? slotOfName(nameOf(key)) : 0)
+  const slotOf = (row: string) => (hasSlots ? slotOfName(row) : 0)
   const time = createEngineTime()
   const twins = new Map<string, string>()
   let decide = runnerOf(send, () => decideScript(twins, clockLine))
@@ -37,7 +31,6 @@ export function createRedisEngine(
   function hello(): Promise<void> {
     const sentMs = performance.now()
     if (!greeting || sentMs - greeting.sinceMs > PATIENCE_MS) {
-      const name = nameOf('')
       const done = send(name, 'EVAL', [HELLO, '1', name]).then((nowUs) =>
         time.note(Number(nowUs), sentMs),
       )
@@ -52,7 +45,7 @@ export function createRedisEngine(
   }
 
   async function visit(batch: Batch, untilUs: () => number): Promise<Found> {
-    const reply = await decide(decideArgs(batch, untilUs(), nameOf))
+    const reply = await decide(decideArgs(batch, untilUs()))
     return foundIn(reply, batch)
   }
 
@@ -61,9 +54,9 @@ export function createRedisEngine(
     decides: isTwinned,
     tellsExpiry: true,
     isRowwise: false,
-    nameOf,
+    hasSlots,
     slotOf,
-    partOf: (key) => slotOf(key) >> PART_BITS,
+    partOf: (row) => slotOf(row) >> PART_BITS,
     prepare(rule: Rule): void {
       const { algorithm } = rule
       if (algorithm.lua === '' || algorithm.cells(rule) === 0 || twins.has(algorithm.name)) return
@@ -77,8 +70,8 @@ export function createRedisEngine(
       if (answer === -1) throw new Error('the store was too busy to be asked in time')
       return answer === 1
     },
-    keys: (limited) => listKeys(connection, names, limited),
-    clear: (limited) => removeRows(connection, names, limited),
+    keys: (names, limited) => listKeys(connection, names, limited),
+    clear: (names, limited) => removeRows(connection, names, limited),
   }
 }
 
@@ -92,10 +85,10 @@ function swapArgs(changes: readonly RowChange[]): string[] {
 }
 
 /** An answer has a value for each key, and the instant; or that alone. */
-function foundIn(reply: unknown, { firsts }: Batch): Found {
+function foundIn(reply: unknown, { names }: Batch): Found {
   if (!Array.isArray(reply) || !(Number(reply[reply.length - 1]) > 0)) throw senseless()
   const nowUs = Number(reply.pop())
-  if (reply.length === firsts.length) return { nowUs, texts: reply as (string | null)[] }
+  if (reply.length === names.length) return { nowUs, texts: reply as (string | null)[] }
   if (reply.length === 0) return { nowUs, texts: undefined }
   throw senseless()
 }

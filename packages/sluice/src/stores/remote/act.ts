@@ -1,6 +1,7 @@
 import { RECENT } from '../../core/algorithm.ts'
 import { type Cost, costsAny } from '../../core/cost.ts'
 import type { Decision, Source } from '../../core/decision.ts'
+import type { Held } from '../../core/held.ts'
 import { decisionOf } from '../../rows/decision-of.ts'
 import { extendRow, finishRow } from '../../rows/hold.ts'
 import type { OpenRow } from '../../rows/open-row.ts'
@@ -10,7 +11,13 @@ import type { Trip } from './engine.ts'
 import type { RemoteRules } from './remote-rules.ts'
 
 /** Acted is told of each request and, of a check or peek, its decision, before leased units are spent. */
-export type Acted = (request: Request, decision: Decision | undefined, leased: number) => void
+export type Acted = (
+  request: Request,
+  decision: Decision | undefined,
+  leased: number,
+  /** The rows of a key with fields. */
+  rows?: readonly OpenRow[],
+) => void
 
 /**
  * actAll does all requests about one key, in order, with its row, which is open in the set. So it is
@@ -31,20 +38,37 @@ export function actAll(first: Request, nowUs: number, acted?: Acted): void {
 
 /** Does what a request asks for, and gives how many units more are leased with it. */
 function act(request: Request, set: RemoteRules, nowUs: number): number {
-  const { verb, cost, held } = request
-  const { row } = set
+  const { verb, cost, held, change } = request
   if (verb === 'check' || verb === 'peek') return check(request, set, nowUs)
+  const holds = changeRow(request, set, set.row, { cost, held, change }, nowUs)
+  request.result = holds && { ...held!, holds }
+  return 0
+}
+
+/** Change is what is to become of a row: that of a request, or the part of it that is for one field. */
+interface Change {
+  readonly cost: Cost
+  readonly held: Held | undefined
+  readonly change: Cost
+}
+
+/** changeRow does what is no decision. It returns what a permit holds that was extended. */
+export function changeRow(
+  { verb, untilUs }: Request,
+  set: RemoteRules,
+  row: OpenRow,
+  { cost, held, change }: Change,
+  nowUs: number,
+): Float64Array | undefined {
   row.isChanged = true
   if (verb === 'charge') {
     spendRow(set, row, cost, nowUs)
   } else if (verb === 'refund') {
-    const { untilUs } = request
     if (untilUs === 0 || nowUs < untilUs) refundRow(set, row, cost, nowUs, RECENT)
   } else if (verb === 'finish') {
-    finishRow(set, row, held!, request.change, nowUs)
+    finishRow(set, row, held!, change, nowUs)
   } else if (verb === 'extend') {
-    const isExtended = extendRow(set, row, held!, nowUs)
-    request.result = isExtended ? { ...held!, holds: set.held.slice() } : undefined
+    return extendRow(set, row, held!, nowUs) ? set.held.slice() : undefined
   } else if (verb === 'reset') {
     row.cells.fill(0)
     row.lists.clear()
@@ -53,7 +77,20 @@ function act(request: Request, set: RemoteRules, nowUs: number): number {
   } else {
     row.blockUs = verb === 'block' ? nowUs + (cost as number) : 0
   }
-  return 0
+  return undefined
+}
+
+/** Decides on an open row, and gives the longest wait, that of a block included. */
+export function decideOpen(
+  set: RemoteRules,
+  row: OpenRow,
+  cost: Cost,
+  spend: boolean,
+  nowUs: number,
+): number {
+  const blockedUs = Math.max(0, row.blockUs - nowUs)
+  const wait = decideRow(set, row, cost, spend && blockedUs === 0, nowUs)
+  return Math.max(wait, blockedUs)
 }
 
 function check(request: Request, set: RemoteRules, nowUs: number): number {
@@ -67,21 +104,8 @@ function check(request: Request, set: RemoteRules, nowUs: number): number {
   return leased
 }
 
-/** Decides on an open row, and gives the longest wait, that of a block included. */
-function decideOpen(
-  set: RemoteRules,
-  row: OpenRow,
-  cost: Cost,
-  spend: boolean,
-  nowUs: number,
-): number {
-  const blockedUs = Math.max(0, row.blockUs - nowUs)
-  const wait = decideRow(set, row, cost, spend && blockedUs === 0, nowUs)
-  return Math.max(wait, blockedUs)
-}
-
-/** The decision that was just made on an open row. */
-function decisionOn(set: RemoteRules, row: OpenRow, cost: Cost, nowUs: number): Decision {
+/** decisionOn is the decision that was just made on an open row. */
+export function decisionOn(set: RemoteRules, row: OpenRow, cost: Cost, nowUs: number): Decision {
   return decisionOf(set, row, cost, Math.max(0, row.blockUs - nowUs), nowUs)
 }
 

@@ -1,8 +1,11 @@
 import { type Cost, isSameCost } from '../../core/cost.ts'
 import type { Decision } from '../../core/decision.ts'
 import { copyRow, type OpenRow } from '../../rows/open-row.ts'
+import type { JointSet } from '../joint.ts'
+import type { Request, RequestRow, RuleSet } from '../store.ts'
 import { decideHere } from './act.ts'
 import type { Trip } from './engine.ts'
+import { decideJointHere } from './joint-act.ts'
 import { createRecent } from './recent.ts'
 import type { RemoteRules } from './remote-rules.ts'
 
@@ -15,9 +18,11 @@ export interface DenyCacheOptions {
 
 /** A refusal, and until when it holds by our clock. */
 interface Refusal {
-  readonly set: RemoteRules
+  readonly set: RuleSet
   readonly cost: Cost
-  readonly row: OpenRow
+  /** The row of the key, or of each of its fields. */
+  readonly rows: readonly OpenRow[]
+  readonly names: readonly string[]
   readonly trip: Trip
   readonly untilMs: number
 }
@@ -28,29 +33,50 @@ interface Refusal {
  */
 export interface DenyCache {
   /** The decision, if a refusal still holds. */
-  recall(set: RemoteRules, key: string, cost: Cost): Decision | undefined
-  /** Remembers a refusal by the row that is open in the set. */
-  note(set: RemoteRules, key: string, cost: Cost, trip: Trip, waitMs: number): void
-  drop(key: string): void
+  recall(set: RuleSet, key: string, cost: Cost): Decision | undefined
+  /** Remembers a refused check by its rows; without `rows`, by the row that is open in the set. */
+  note(request: Request, rows: readonly OpenRow[] | undefined, trip: Trip, waitMs: number): void
+  /** Forgets the refusals of a key, or of all keys that share a row with it. */
+  drop(key: string, rows: readonly RequestRow[] | undefined): void
   clear(): void
 }
 
 export function createDenyCache({ maxMs, maxKeys }: Required<DenyCacheOptions>): DenyCache {
   const refusals = createRecent<Refusal>(maxKeys)
+  /** When the refusals that a row is part of were dropped, by our clock. */
+  const drops = createRecent<number>(maxKeys)
+
+  function isDropped({ names, trip }: Refusal): boolean {
+    return names.some((name) => (drops.get(name) ?? 0) >= trip.sentMs)
+  }
+
   return {
     recall(set, key, cost) {
       const refusal = refusals.get(key)
       if (!refusal || refusal.set !== set || !isSameCost(refusal.cost, cost)) return undefined
       const nowMs = performance.now()
-      if (nowMs >= refusal.untilMs) return undefined
+      if (nowMs >= refusal.untilMs || isDropped(refusal)) return undefined
       // From when it was sent: not a moment later than the engine would admit it.
-      return decideHere(set, refusal.row, refusal.trip, nowMs, cost, false, 'cache')
+      const { rows, trip } = refusal
+      if (refusal.names.length === 0) {
+        return decideHere(set as RemoteRules, rows[0], trip, nowMs, cost, false, 'cache')
+      }
+      const atUs = trip.nowUs + Math.floor((nowMs - trip.sentMs) * 1_000)
+      const decision = decideJointHere(set as JointSet, rows, cost, atUs)
+      return decision.source === 'blocked' ? decision : { ...decision, source: 'cache' }
     },
-    note(set, key, cost, trip, waitMs) {
+    note({ set, key, cost, rows: own }, rows = [(set as RemoteRules).row], trip, waitMs) {
       const untilMs = trip.sentMs + Math.min(maxMs, waitMs)
-      refusals.set(key, { set, cost, row: copyRow(set.row), trip, untilMs })
+      const names = own?.map(({ name }) => name) ?? []
+      refusals.set(key, { set, cost, rows: rows.map(copyRow), names, trip, untilMs })
     },
-    drop: refusals.delete,
-    clear: refusals.clear,
+    drop(key, rows) {
+      refusals.delete(key)
+      for (const { name } of rows ?? []) drops.set(name, performance.now())
+    },
+    clear() {
+      refusals.clear()
+      drops.clear()
+    },
   }
 }

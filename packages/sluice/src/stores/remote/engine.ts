@@ -2,13 +2,26 @@ import type { Rule } from '../../core/rule.ts'
 import type { TimeLimit } from '../../failure/time-limit.ts'
 import type { Request } from '../store.ts'
 import type { EngineTime } from './engine-time.ts'
+import type { RowNames } from './names.ts'
 import type { RemoteRules } from './remote-rules.ts'
 
 /** Batch is the requests of one trip: of each key the first, which has the others behind it. */
 export interface Batch {
   readonly firsts: readonly Request[]
+  /** The names of the rows. */
+  readonly names: readonly string[]
+  /**
+   * Where keys have fields: for each first the places of its rows among the names, and the rules of each
+   * row. undefined: each first has a row of its own, in the same order.
+   */
+  readonly joint: JointBatch | undefined
   /** The moment of our clock up to which it must have begun. */
   readonly untilMs: number
+}
+
+export interface JointBatch {
+  readonly places: readonly (readonly number[])[]
+  readonly sets: readonly RemoteRules[]
 }
 
 /** Trip is when a trip was made: the instant of the engine's clock, and of ours when it was sent. */
@@ -65,15 +78,15 @@ export interface Engine {
   swap(changes: readonly RowChange[]): Promise<boolean>
   /** Whether only single rows can be swapped. */
   readonly isRowwise: boolean
+  /** Whether rows may be in different slots, of which one trip reaches one. */
+  readonly hasSlots: boolean
   /** Whether it tells when a row expires, so that plain rows need not. */
   readonly tellsExpiry: boolean
-  /** The name of a key's row. */
-  nameOf(key: string): string
-  /** Where requests about a key may go together. */
-  slotOf(key: string): number
-  /** The part of the engine that a key is in, if parts can fail while others go on. */
-  partOf(key: string): number
-  /** The keys of all rows, page by page. `limited` bounds each trip. */
-  keys(limited: TimeLimit['limited']): AsyncIterable<readonly string[]>
-  clear(limited: TimeLimit['limited']): Promise<void>
+  /** Where requests about a row may go together. */
+  slotOf(name: string): number
+  /** The part of the engine that a row is in, if parts can fail while others go on. */
+  partOf(name: string): number
+  /** The keys of all rows with such names, page by page. `limited` bounds each trip. */
+  keys(names: RowNames, limited: TimeLimit['limited']): AsyncIterable<readonly string[]>
+  clear(names: RowNames, limited: TimeLimit['limited']): Promise<void>
 }

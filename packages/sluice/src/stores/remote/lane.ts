@@ -4,7 +4,9 @@ import type { Request } from '../store.ts'
 import { type Acted, actAll } from './act.ts'
 import type { Batch, Engine, Found, Trip } from './engine.ts'
 import type { EngineTime } from './engine-time.ts'
-import { createQueue, requestsOf } from './queue.ts'
+import { actJointAll } from './joint-act.ts'
+import { type JointFound, jointBatch, openBatch, swapJoint } from './joint-rows.ts'
+import { createQueue, requestsOf, type Taken } from './queue.ts'
 import type { RemoteRules } from './remote-rules.ts'
 import { type FoundRow, swapRows } from './swaps.ts'
 
@@ -52,7 +54,12 @@ interface Sent {
  * createLane sends a request at once when none is under way, and gathers what comes while one is: up
  * to 128, which then go together.
  */
-export function createLane(engine: Engine, time: EngineTime, answers: Answers): Lane {
+export function createLane(
+  engine: Engine,
+  nameOf: (key: string) => string,
+  time: EngineTime,
+  answers: Answers,
+): Lane {
   const queue = createQueue(answers.failed)
   /** The trips under way; those are given up that may never end. */
   const trips = new Set<Sent>()
@@ -80,9 +87,15 @@ export function createLane(engine: Engine, time: EngineTime, answers: Answers): 
     for (const { isStale } of trips) if (isStale) return
     const most = isBusy() ? Math.ceil(queue.length / 2) : MOST
     while (queue.length >= least) {
-      const batch = queue.take(performance.now(), most)
-      if (batch.firsts.length > 0) void send(batch)
+      const taken = queue.take(performance.now(), most)
+      if (taken.firsts.length > 0) void send(batchOf(taken))
     }
+  }
+
+  /** Limiters have keys with fields, or without: so have all requests of a lane. */
+  function batchOf({ firsts, untilMs }: Taken): Batch {
+    if (firsts[0].rows) return { firsts, untilMs, ...jointBatch(firsts) }
+    return { firsts, untilMs, names: firsts.map(({ key }) => nameOf(key)), joint: undefined }
   }
 
   /**
@@ -95,8 +108,9 @@ export function createLane(engine: Engine, time: EngineTime, answers: Answers): 
   }
 
   /** Whether the engine only reads the row, so that no other trip may be about its key. */
-  function isRead({ set }: Request): boolean {
-    return !engine.decides(set as RemoteRules)
+  function isRead({ set, rows }: Request): boolean {
+    if (!rows) return !engine.decides(set as RemoteRules)
+    return rows.some((row) => !engine.decides(row.set as RemoteRules))
   }
 
   async function send(batch: Batch): Promise<void> {
@@ -161,12 +175,18 @@ export function createLane(engine: Engine, time: EngineTime, answers: Answers): 
 
   /** Answers what the engine has decided, and swaps the rows that it has only read. */
   function finish(
-    { firsts, untilMs }: Batch,
-    { nowUs, versions }: Found,
+    batch: Batch,
+    found: Found,
     texts: readonly (string | null)[],
     sentMs: number,
   ): void {
+    const { firsts, untilMs, joint } = batch
+    const { nowUs, versions } = found
     const acted = answers.actedOn({ nowUs, sentMs })
+    if (joint) {
+      finishJoint({ batch, joint, found, texts, todo: [], untilUs: time.at(untilMs), acted })
+      return
+    }
     const read: FoundRow[] = []
     for (let i = 0; i < firsts.length; i += 1) {
       const first = firsts[i]
@@ -179,15 +199,44 @@ export function createLane(engine: Engine, time: EngineTime, answers: Answers): 
         queue.hold(first.key)
       }
       const untilUs = time.at(untilMs)
-      read.push({ first, text: texts[i], version: versions?.[i], nowUs, untilUs, acted })
+      const name = batch.names[i]
+      read.push({ first, name, text: texts[i], version: versions?.[i], nowUs, untilUs, acted })
     }
-    if (read.length > 0) void swap(read)
+    const swapped = () => swapRows(read, engine, answers.failed)
+    if (read.length > 0)
+      void swap(
+        read.map(({ first }) => first),
+        swapped,
+      )
+  }
+
+  /** The same for keys with fields. A row that is not to be touched leaves its requests undone. */
+  function finishJoint(all: JointFound): void {
+    const { batch, joint, found, texts, acted } = all
+    const { rowsOf } = openBatch(joint, texts, found.nowUs)
+    const todo: number[] = []
+    for (const [i, first] of batch.firsts.entries()) {
+      const rows = isRead(first) ? [] : rowsOf(i)
+      if (rows.length > 0 && !rows.some(({ isCarried }) => isCarried)) {
+        actJointAll(first, rows, found.nowUs, acted)
+        continue
+      }
+      if (!isRead(first)) queue.hold(first.key)
+      todo.push(i)
+    }
+    const firsts = todo.map((i) => batch.firsts[i])
+    if (todo.length > 0) {
+      void swap(firsts, () => swapJoint({ ...all, todo }, engine, answers.failed))
+    }
   }
 
   /** Requests about these keys stay in line meanwhile, so that they keep their order. */
-  async function swap(read: readonly FoundRow[]): Promise<void> {
-    const lost = await swapRows(read, engine, answers.failed)
-    for (const { first } of read) if (!lost.includes(first)) queue.release(first.key)
+  async function swap(
+    firsts: readonly Request[],
+    swapped: () => Promise<readonly Request[]>,
+  ): Promise<void> {
+    const lost = await swapped()
+    for (const first of firsts) if (!lost.includes(first)) queue.release(first.key)
     if (lost.length > 0) {
       answers.contended(lost.length)
       queue.putBack(lost)

@@ -1,6 +1,7 @@
 /**
  * RowNames are the names of one limiter's rows: `prefix/key`, or `prefix:limiter/key` for a limiter that
- * has a name. The key is all behind the first slash, so that no two rows meet.
+ * has a name. Rows of a field of the key are `prefix:limiter:field/value`. The key is all behind the first
+ * slash, so that no two rows meet.
  */
 export interface RowNames {
   /** What all of them begin with. */
@@ -9,10 +10,14 @@ export interface RowNames {
   keyOf(name: string): string
 }
 
-/** rowNames names the rows of a limiter. `prefix` stands as it is, without braces and slashes. */
-export function rowNames(prefix: string, limiter: string): RowNames {
-  const part = limiter === 'default' ? '' : `:${escaped(limiter).replace(/[:/]/g, percent)}`
-  const start = `${prefix}${part}/`
+/**
+ * rowNames names the rows of a limiter, or of one field of its keys. `prefix` stands as it is, without
+ * braces and slashes.
+ */
+export function rowNames(prefix: string, limiter: string, field?: string): RowNames {
+  const part = (text: string) => `:${escaped(text).replace(/[:/]/g, percent)}`
+  const own = limiter === 'default' && field === undefined ? '' : part(limiter)
+  const start = `${prefix}${own}${field === undefined ? '' : part(field)}/`
   return {
     start,
     nameOf: (key) => start + escaped(key),

@@ -2,9 +2,9 @@ import type { Clock } from '../../core/clock.ts'
 import { MOST_UNITS } from '../../core/cost.ts'
 import { SluiceError, shown } from '../../core/errors.ts'
 import { checkOptions, checkWhole } from '../../core/options.ts'
-import type { Rule } from '../../core/rule.ts'
+import { fieldsIn, type Rule } from '../../core/rule.ts'
 import { createAsyncLimiter } from '../../limiter/async-limiter.ts'
-import { unleasable } from '../../rows/store-errors.ts'
+import { unjoined, unleasable, unleasableFields } from '../../rows/store-errors.ts'
 import { openTables } from '../opened.ts'
 import type { AsyncStore } from '../store.ts'
 import type { DenyCacheOptions } from './deny-cache.ts'
@@ -39,9 +39,18 @@ export function openRemote(
   checkPrefix(where, prefix)
   const denyCache = checkDenyCache(where, denyOptions)
   const lease = checkLease(where, leaseOptions)
-  const open = openTables((name) =>
-    createRemoteTable({ engine: makeEngine(rowNames(prefix, name)), check, denyCache, lease }),
-  )
+  const open = openTables((name, ruleLists) => {
+    const rules = ruleLists.flat()
+    const fields = fieldsIn(rules)
+    const names =
+      fields.length > 0
+        ? fields.map((field) => rowNames(prefix, name, field))
+        : [rowNames(prefix, name)]
+    const engine = makeEngine(names[0])
+    if (fields.length > 0 && lease) throw unleasableFields(where)
+    checkSlots(engine, fields, rules)
+    return createRemoteTable({ engine, names, fields, check, denyCache, lease })
+  })
 
   function check(rule: Rule): void {
     const { algorithm } = rule
@@ -55,6 +64,12 @@ export function openRemote(
     open: (name, ruleLists, timeoutMs, mayChange) =>
       open(name, ruleLists, mayChange).open(timeoutMs),
   }
+}
+
+/** Where rows of several fields go one by one, what a rule spends must be possible to give back. */
+function checkSlots(engine: Engine, fields: readonly string[], rules: readonly Rule[]): void {
+  const slow = rules.find(({ algorithm }) => algorithm.delays)
+  if (slow && fields.length > 1 && (engine.isRowwise || engine.hasSlots)) throw unjoined(slow)
 }
 
 function checkPrefix(where: string, prefix: unknown): void {

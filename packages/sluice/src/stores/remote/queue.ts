@@ -1,5 +1,11 @@
-import type { Request } from '../store.ts'
-import type { Batch } from './engine.ts'
+import type { Request, RequestRow, RuleSet } from '../store.ts'
+
+/** Taken is requests that may go together: of each key the first, which has the others behind it. */
+export interface Taken {
+  readonly firsts: readonly Request[]
+  /** The moment of our clock up to which the trip must have begun. */
+  readonly untilMs: number
+}
 
 /** Queue is the requests of a lane that wait for a trip, in the order they came. */
 export interface Queue {
@@ -7,10 +13,10 @@ export interface Queue {
   length: number
   add(request: Request): void
   /**
-   * Takes up to `most` requests for one trip: of one key only those with the same rules. Those that
-   * are late fail.
+   * Takes up to `most` requests for one trip: of one key, and of one row, only those with the same
+   * rules. Those that are late fail.
    */
-  take(nowMs: number, most: number): Batch
+  take(nowMs: number, most: number): Taken
   /** Puts requests back where they were in line; held ones go with the others of their key. */
   putBack(firsts: readonly Request[]): void
   /** Keeps requests about a key in line, as one is at work that reads and then writes its row. */
@@ -42,7 +48,7 @@ export function createQueue(failed: (request: Request, error: unknown) => void):
     return true
   }
 
-  function takeOne(nowMs: number): Batch {
+  function takeOne(nowMs: number): Taken {
     const [request] = waiting
     set([])
     const isTaken = !isHeld(request) && !isLate(request, nowMs)
@@ -55,9 +61,10 @@ export function createQueue(failed: (request: Request, error: unknown) => void):
     return line !== undefined
   }
 
-  function take(nowMs: number, most: number): Batch {
+  function take(nowMs: number, most: number): Taken {
     if (waiting.length === 1) return takeOne(nowMs)
     const lasts = new Map<string, Request>()
+    const sets = new Map<string, RuleSet>()
     const firsts: Request[] = []
     let untilMs = Number.POSITIVE_INFINITY
     let taken = 0
@@ -65,6 +72,7 @@ export function createQueue(failed: (request: Request, error: unknown) => void):
       const request = waiting[taken]
       const last = lasts.get(request.key)
       if (last && last.set !== request.set) break
+      if (request.rows && !fitsIn(sets, request.rows)) break
       if (isHeld(request) || isLate(request, nowMs)) continue
       if (last) last.next = request
       else firsts.push(request)
@@ -101,6 +109,13 @@ export function createQueue(failed: (request: Request, error: unknown) => void):
     },
   }
   return queue
+}
+
+/** Notes the rules of rows by name; false if one of them goes by others already. */
+function fitsIn(sets: Map<string, RuleSet>, rows: readonly RequestRow[]): boolean {
+  if (rows.some(({ name, set }) => (sets.get(name) ?? set) !== set)) return false
+  for (const { name, set } of rows) sets.set(name, set)
+  return true
 }
 
 /** requestsOf are all requests about one key, from the first on. */

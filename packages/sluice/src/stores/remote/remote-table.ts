@@ -1,22 +1,29 @@
 import type { Decision } from '../../core/decision.ts'
+import type { AnyKey } from '../../core/key.ts'
 import type { Rule } from '../../core/rule.ts'
-import { createTimeLimit } from '../../failure/time-limit.ts'
-import type { AsyncTable, Request } from '../store.ts'
+import { createTimeLimit, type TimeLimit } from '../../failure/time-limit.ts'
+import type { OpenRow } from '../../rows/open-row.ts'
+import { type JointSet, jointSet } from '../joint.ts'
+import type { AsyncTable, Request, RequestRow, RuleSet } from '../store.ts'
 import { createDenyCache, type DenyCacheOptions } from './deny-cache.ts'
 import type { Engine, Trip } from './engine.ts'
 import { createEngineTime } from './engine-time.ts'
 import { type Answers, createLane, type Lane } from './lane.ts'
 import { createLeases, type LeaseOptions } from './leases.ts'
+import type { RowNames } from './names.ts'
 import { type RemoteRules, remoteRules } from './remote-rules.ts'
 
 /** RemoteTable is the table of one limiter name; each limiter opens it with its own timeout. */
 export interface RemoteTable {
   open(timeoutMs: number): AsyncTable
-  use(rules: readonly Rule[]): RemoteRules
+  use(rules: readonly Rule[]): RuleSet
 }
 
 export interface RemoteTableParts {
   readonly engine: Engine
+  /** The names of rows; where keys have fields, of each field. */
+  readonly names: readonly RowNames[]
+  readonly fields: readonly string[]
   /** Throws if a rule cannot be kept here. */
   check(rule: Rule): void
   readonly denyCache: Required<DenyCacheOptions> | undefined
@@ -24,22 +31,40 @@ export interface RemoteTableParts {
 }
 
 export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
-  const { engine, check, lease } = parts
+  const { engine, names, fields, check, lease } = parts
+  const { nameOf } = names[0]
+  const isJoint = fields.length > 0
   const lanes = new Map<number, Lane>()
   const denied = parts.denyCache && createDenyCache(parts.denyCache)
   const leases = lease && createLeases(lease, giveBack)
+  const noRules = remoteRules([])
   let contended = 0
 
-  function use(rules: readonly Rule[]): RemoteRules {
+  function use(rules: readonly Rule[]): RuleSet {
     for (const rule of rules) {
       check(rule)
       engine.prepare(rule)
     }
-    return remoteRules(rules)
+    return isJoint ? jointSet(rules, fields, remoteRules) : remoteRules(rules)
+  }
+
+  /** The rows that a request about a key with fields is about. */
+  function rowsOf({ verb, set, fields: key }: Request): readonly RequestRow[] | undefined {
+    if (!key) return undefined
+    if (verb !== 'block' && verb !== 'unblock' && verb !== 'reset') {
+      return (set as JointSet).parts.map(({ field, set: own }) => ({
+        name: names[field].nameOf(key[field]!),
+        set: own,
+      }))
+    }
+    return key.flatMap((value, field) =>
+      value === null ? [] : [{ name: names[field].nameOf(value), set: noRules }],
+    )
   }
 
   const answers: Answers = {
-    actedOn: (trip) => (request, decision, leased) => acted(request, decision, leased, trip),
+    actedOn: (trip) => (request, decision, leased, rows) =>
+      acted(request, decision, leased, trip, rows),
     failed(request, error) {
       if (request.lease > 0) leases?.failed(request.key)
       request.failed(error)
@@ -55,22 +80,23 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     decision: Decision | undefined,
     leased: number,
     trip: Trip,
+    rows: readonly OpenRow[] | undefined,
   ): void {
     const { verb, key, cost } = request
     const set = request.set as RemoteRules
     if (request.lease > 0) leases?.note(set, key, leased, trip)
     if (decision && verb === 'check' && !decision.allowed) {
-      denied?.note(set, key, cost, trip, decision.retryAfterMs)
+      denied?.note(request, rows, trip, decision.retryAfterMs)
     }
-    if (!decision && verb !== 'charge') denied?.drop(key)
+    if (!decision && verb !== 'charge') denied?.drop(key, request.rows)
     request.done(decision)
   }
 
-  function laneOf(key: string): Lane {
-    const slot = engine.slotOf(key)
+  function laneOf({ key, rows }: Request): Lane {
+    const slot = engine.slotOf(rows ? rows[0].name : nameOf(key))
     let lane = lanes.get(slot)
     if (!lane) {
-      lane = createLane(engine, createEngineTime(engine.time), answers)
+      lane = createLane(engine, nameOf, createEngineTime(engine.time), answers)
       lanes.set(slot, lane)
     }
     return lane
@@ -80,7 +106,7 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     const nowMs = performance.now()
     const used = requests.map((request) => {
       prepare(request)
-      const lane = laneOf(request.key)
+      const lane = laneOf(request)
       lane.add(request)
       return lane
     })
@@ -90,6 +116,7 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
 
   /** Sees to what this node holds of a key before the store is asked. */
   function prepare(request: Request): void {
+    request.rows = rowsOf(request)
     if (!leases) return
     const { verb, set, key, cost } = request
     const isPlain = verb === 'check' && request.generation === 0
@@ -104,7 +131,7 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     return new Promise((resolve, reject) => {
       const idle = { isContended: false, order: 0, next: undefined, lease: 0 }
       const none = { generation: 0, held: undefined, change: 0, result: undefined }
-      const sent = { fields: undefined, isSent: false }
+      const sent = { fields: undefined, rows: undefined, isSent: false }
       const request: Request = {
         ...{ verb: 'refund', set, key, cost, untilUs, ...idle, ...none, ...sent },
         dueMs: performance.now() + timeoutMs,
@@ -115,23 +142,32 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     })
   }
 
+  /** The rows of each field, as keys that have just that one. */
+  async function* fieldKeys(limited: TimeLimit['limited']): AsyncIterable<readonly AnyKey[]> {
+    for (const [field, own] of names.entries()) {
+      for await (const page of engine.keys(own, limited)) {
+        yield page.map((key) => fields.map((_, i) => (i === field ? key : null)))
+      }
+    }
+  }
+
   function open(timeoutMs: number): AsyncTable {
     const { limited } = createTimeLimit(timeoutMs)
     return {
       use,
-      partOf: engine.partOf,
+      partOf: isJoint ? undefined : (key) => engine.partOf(nameOf(key)),
       decideAtOnce(given, key, cost, spend) {
         const set = given as RemoteRules
         const leased = leases?.take(set, key, cost, spend)
-        return leased ?? (spend ? denied?.recall(set, key, cost) : undefined)
+        return leased ?? (spend ? denied?.recall(given, key, cost) : undefined)
       },
       ask: (requests) => ask(requests, timeoutMs),
       async clear() {
         leases?.drop()
-        await engine.clear(limited)
+        for (const each of names) await engine.clear(each, limited)
         denied?.clear()
       },
-      keys: () => engine.keys(limited),
+      keys: () => (isJoint ? fieldKeys(limited) : engine.keys(names[0], limited)),
       stats: () => ({ contended }),
       close: async () => leases?.close(),
     }

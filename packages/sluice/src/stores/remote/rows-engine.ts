@@ -7,7 +7,7 @@ import type { RowNames } from './names.ts'
 import type { RemoteRows, RowsRead } from './remote.ts'
 
 /** createRowsEngine keeps the rows of one limiter on what a user gave to `remoteStore`. */
-export function createRowsEngine(rows: RemoteRows, names: RowNames, clock: Clock): Engine {
+export function createRowsEngine(rows: RemoteRows, clock: Clock): Engine {
   const callerUs = rows.time === 'caller' ? steadyClock(clock) : undefined
 
   async function read(asked: readonly string[]): Promise<Found> {
@@ -23,10 +23,13 @@ export function createRowsEngine(rows: RemoteRows, names: RowNames, clock: Clock
     )
   }
 
-  async function* list(limited: TimeLimit['limited']): AsyncIterable<readonly string[]> {
+  async function* list(
+    { start }: RowNames,
+    limited: TimeLimit['limited'],
+  ): AsyncIterable<readonly string[]> {
     if (!rows.list) throw unlisted()
     const given = new Set<string>()
-    const pages = rows.list(names.start)[Symbol.asyncIterator]()
+    const pages = rows.list(start)[Symbol.asyncIterator]()
     for (;;) {
       const page = await limited(pages.next())
       if (page.done) return
@@ -56,17 +59,17 @@ export function createRowsEngine(rows: RemoteRows, names: RowNames, clock: Clock
     decides: () => false,
     tellsExpiry: false,
     isRowwise: rows.atomic === 'row',
+    hasSlots: false,
     prepare() {},
-    nameOf: names.nameOf,
     slotOf: () => 0,
     partOf: () => 0,
-    visit: ({ firsts }) => read(firsts.map(({ key }) => names.nameOf(key))),
+    visit: ({ names }) => read(names),
     swap: (changes) => rows.swap(changes),
-    async *keys(limited) {
-      for await (const page of list(limited)) yield page.map(names.keyOf)
+    async *keys(names, limited) {
+      for await (const page of list(names, limited)) yield page.map(names.keyOf)
     },
-    async clear(limited) {
-      for await (const page of list(limited)) {
+    async clear(names, limited) {
+      for await (const page of list(names, limited)) {
         for (let i = 0; i < page.length; i += 128) await remove(page.slice(i, i + 128), limited)
       }
     },

@@ -8,6 +8,7 @@ import type { RemoteRules } from './remote-rules.ts'
 /** FoundRow is the row of a key as a trip found it, and the requests about it. */
 export interface FoundRow {
   readonly first: Request
+  readonly name: string
   readonly text: string | null
   readonly version: unknown
   readonly nowUs: number
@@ -63,7 +64,7 @@ async function swapGroup(
 
 /** Decides what a row becomes; undefined, with the requests answered, where it stays as it is. */
 function planOf(row: FoundRow, engine: Engine): Plan | undefined {
-  const { first, text, version, nowUs, untilUs } = row
+  const { first, name, text, version, nowUs, untilUs } = row
   const open = openRow((first.set as RemoteRules).row, text, nowUs)
   actAll(first, nowUs)
   const isWritten = open.isChanged || (open.isCarried && !isOnlyLooking(first))
@@ -72,7 +73,6 @@ function planOf(row: FoundRow, engine: Engine): Plan | undefined {
     answer(row)
     return undefined
   }
-  const name = engine.nameOf(first.key)
   const change = { name, from: text, version, to: to || null, ...expiry, nowUs, untilUs }
   return { row, change }
 }

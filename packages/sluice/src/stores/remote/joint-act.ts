@@ -1,0 +1,102 @@
+import { type Cost, costsAny } from '../../core/cost.ts'
+import type { Decision } from '../../core/decision.ts'
+import type { OpenRow } from '../../rows/open-row.ts'
+import { admitRow } from '../../rows/row.ts'
+import { costIn, heldIn, type JointSet, joined, noteHeld } from '../joint.ts'
+import type { Request } from '../store.ts'
+import { type Acted, changeRow, decideOpen, decisionOn } from './act.ts'
+import type { RemoteRules } from './remote-rules.ts'
+
+/**
+ * actJointAll does all requests about one key with fields, in order, with its open rows: one for each
+ * part of the rules, or for each field of a block, its end or a reset.
+ */
+export function actJointAll(
+  first: Request,
+  rows: readonly OpenRow[],
+  nowUs: number,
+  acted?: Acted,
+): void {
+  for (let request: Request | undefined = first; request; request = request.next) {
+    const { verb } = request
+    const isDecision = verb === 'check' || verb === 'peek'
+    const decision = isDecision ? check(request, rows, nowUs) : change(request, rows, nowUs)
+    acted?.(request, decision, 0, rows)
+  }
+}
+
+/** All rules of all rows admit, or nothing is spent. */
+function check(request: Request, rows: readonly OpenRow[], nowUs: number): Decision {
+  const { verb, cost, generation } = request
+  const set = request.set as JointSet
+  const isSpend = verb === 'check'
+  for (const part of set.parts) part.set.generation = generation
+  if (waitOn(set, rows, cost, nowUs) === 0 && isSpend && costsAny(cost)) {
+    for (const [i, { set: own, places }] of set.parts.entries()) {
+      admitRow(own as RemoteRules, rows[i], costIn(cost, places), nowUs)
+      rows[i].isChanged = true
+    }
+    if (set.holds) noteHeld(set)
+  }
+  const decision = decisionOnAll(set, rows, cost, nowUs)
+  const isHeld = generation > 0 && decision.allowed
+  request.result = isHeld ? { cost, spentUs: nowUs, holds: set.held.slice() } : undefined
+  return decision
+}
+
+function waitOn(set: JointSet, rows: readonly OpenRow[], cost: Cost, nowUs: number): number {
+  let longest = 0
+  for (const [i, { set: own, places }] of set.parts.entries()) {
+    const wait = decideOpen(own as RemoteRules, rows[i], costIn(cost, places), false, nowUs)
+    if (wait > longest) longest = wait
+  }
+  return longest
+}
+
+function decisionOnAll(
+  set: JointSet,
+  rows: readonly OpenRow[],
+  cost: Cost,
+  nowUs: number,
+): Decision {
+  const decisions = set.parts.map(({ set: own, places }, i) =>
+    decisionOn(own as RemoteRules, rows[i], costIn(cost, places), nowUs),
+  )
+  return joined(set, cost, decisions)
+}
+
+/** Does what is no decision, on each row. */
+function change(request: Request, rows: readonly OpenRow[], nowUs: number): undefined {
+  const { cost, held, change } = request
+  const set = request.set as JointSet
+  let isExtended = request.verb === 'extend'
+  for (const [i, row] of rows.entries()) {
+    const own = request.rows![i].set as RemoteRules
+    const places = set.parts[i]?.places
+    const part = places
+      ? {
+          cost: costIn(cost, places),
+          held: held && heldIn(held, places),
+          change: costIn(change, places),
+        }
+      : { cost, held, change }
+    const extended = changeRow(request, own, row, part, nowUs)
+    if (isExtended && !extended) {
+      isExtended = false
+      break
+    }
+  }
+  if (isExtended) noteHeld(set)
+  request.result = isExtended ? { ...held!, holds: set.held.slice() } : undefined
+}
+
+/** decideJointHere is what a check would say later, without a trip, on copies of rows. */
+export function decideJointHere(
+  set: JointSet,
+  rows: readonly OpenRow[],
+  cost: Cost,
+  nowUs: number,
+): Decision {
+  waitOn(set, rows, cost, nowUs)
+  return decisionOnAll(set, rows, cost, nowUs)
+}

@@ -1,0 +1,115 @@
+import { closeRow, freshRow, type OpenRow, openRow } from '../../rows/open-row.ts'
+import type { Request } from '../store.ts'
+import type { Acted } from './act.ts'
+import type { Batch, Engine, Found, JointBatch, RowChange } from './engine.ts'
+import { actJointAll } from './joint-act.ts'
+import { requestsOf } from './queue.ts'
+import type { RemoteRules } from './remote-rules.ts'
+
+/** jointBatch lays out the rows of requests about keys with fields: each row once. */
+export function jointBatch(firsts: readonly Request[]): Pick<Batch, 'names' | 'joint'> {
+  const names: string[] = []
+  const sets: RemoteRules[] = []
+  const known = new Map<string, number>()
+  const places = firsts.map(({ rows }) =>
+    rows!.map(({ name, set }) => {
+      const place = known.get(name)
+      if (place !== undefined) return place
+      known.set(name, names.length)
+      sets.push(set as RemoteRules)
+      return names.push(name) - 1
+    }),
+  )
+  return { names, joint: { places, sets } }
+}
+
+/** OpenBatch is the rows of a trip, as they were found. */
+export interface OpenBatch {
+  /** The rows of the first with that number. */
+  rowsOf(i: number): readonly OpenRow[]
+  /** All that were opened, with their places among the names. */
+  readonly opened: ReadonlyMap<number, OpenRow>
+}
+
+/** openBatch opens rows when they are asked for: requests after another see what it did. */
+export function openBatch(
+  { places, sets }: JointBatch,
+  texts: readonly (string | null)[],
+  nowUs: number,
+): OpenBatch {
+  const opened = new Map<number, OpenRow>()
+  function open(place: number): OpenRow {
+    const known = opened.get(place)
+    if (known) return known
+    const row = openRow(freshRow(sets[place].row), texts[place], nowUs)
+    opened.set(place, row)
+    return row
+  }
+  return { opened, rowsOf: (i) => places[i].map(open) }
+}
+
+/** JointFound is a trip that has only read rows, and which of its requests are to be done. */
+export interface JointFound {
+  readonly batch: Batch
+  readonly joint: JointBatch
+  readonly found: Found
+  readonly texts: readonly (string | null)[]
+  /** The numbers of their firsts. */
+  readonly todo: readonly number[]
+  readonly untilUs: number
+  readonly acted: Acted
+}
+
+/**
+ * swapJoint does requests with rows that were only read, and replaces all rows that change, or none. It
+ * returns the requests that were lost to another writer. They go together at first, and one by one once
+ * they were lost.
+ */
+export async function swapJoint(
+  all: JointFound,
+  engine: Engine,
+  failed: (request: Request, error: unknown) => void,
+): Promise<Request[]> {
+  const { firsts } = all.batch
+  const isAlone = (i: number) => firsts[i].isContended
+  const groups = all.todo.filter(isAlone).map((i) => [i])
+  const together = all.todo.filter((i) => !isAlone(i))
+  if (together.length > 0) groups.push(together)
+  const lost: Request[] = []
+  for (const todo of groups) {
+    const group = { ...all, todo }
+    try {
+      if (await swapGroup(group, engine)) act(group, all.acted)
+      else lost.push(...todo.map((i) => firsts[i]))
+    } catch (error) {
+      for (const i of todo) for (const each of requestsOf(firsts[i])) failed(each, error)
+    }
+  }
+  for (const request of lost.flatMap(requestsOf)) request.isContended = true
+  return lost
+}
+
+/** Does the requests, with the rows as they were found. */
+function act({ batch, joint, found, texts, todo }: JointFound, acted?: Acted) {
+  const { opened, rowsOf } = openBatch(joint, texts, found.nowUs)
+  for (const i of todo) actJointAll(batch.firsts[i], rowsOf(i), found.nowUs, acted)
+  return opened
+}
+
+async function swapGroup(group: JointFound, engine: Engine): Promise<boolean> {
+  const { batch, found, texts, todo, untilUs } = group
+  const { nowUs, versions } = found
+  const isLooking = todo.every((i) =>
+    requestsOf(batch.firsts[i]).every(({ verb }) => verb === 'peek'),
+  )
+  const changes: RowChange[] = []
+  for (const [place, row] of act(group)) {
+    if (!row.isChanged && (!row.isCarried || isLooking)) continue
+    const { text: to, ...expiry } = closeRow(row, nowUs, engine.tellsExpiry)
+    const from = texts[place]
+    if (to === (from ?? '')) continue
+    const change = { name: batch.names[place], from, version: versions?.[place], nowUs, untilUs }
+    changes.push({ ...change, to: to || null, ...expiry })
+  }
+  return changes.length === 0 || engine.swap(changes)
+}
