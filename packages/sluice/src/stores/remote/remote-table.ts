@@ -82,7 +82,7 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     trip: Trip,
     rows: readonly OpenRow[] | undefined,
   ): void {
-    const { verb, key, cost } = request
+    const { verb, key } = request
     const set = request.set as RemoteRules
     if (request.lease > 0) leases?.note(set, key, leased, trip)
     if (decision && verb === 'check' && !decision.allowed) {
