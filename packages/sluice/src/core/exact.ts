@@ -4,30 +4,42 @@ export function gcd(a: number, b: number): number {
   return a
 }
 
-/** The most units a counter holds, so that `mulDiv` stays exact. Debt stops growing here. */
-export const MOST_COUNT = 2 ** 45
+/**
+ * The most units a counter holds, over a thousand times the largest limit: debt stops growing here.
+ * Two counters together still fit into the operands of `mulDiv`.
+ */
+export const MOST_COUNT = 2 ** 50
 
-const DIGIT_BITS = 7
-const DIGIT = 2 ** DIGIT_BITS
+/** Operands up to 2^52 are split here, so that products of their halves stay below 2^52. */
+const HALF = 2 ** 26
 
 /**
- * mulDiv is floor(a · b / c), exact, for whole numbers 0 ≤ a ≤ 2^45, 0 ≤ b ≤ 2^45 and
- * 1 ≤ c ≤ 2^45 whose quotient stays below 2^53, even where a · b does not.
+ * mulDiv is floor(a · b / c), exact, even where a · b leaves 2^53. Operands are whole numbers up to
+ * 2^52, c at least 1, and the quotient must not be larger than that either.
  */
 export function mulDiv(a: number, b: number, c: number): number {
   const product = a * b
+  const quotient = Math.floor(product / c)
   // Below 2^53 the quotient of two whole numbers never rounds up to the next whole number.
-  if (product <= Number.MAX_SAFE_INTEGER) return Math.floor(product / c)
-  // Long division: `rest` and `part` stay below c, so each step stays below 2^53.
-  const whole = Math.floor(b / c)
-  const part = b - whole * c
-  let quotient = 0
-  let rest = 0
-  for (let bit = 42; bit >= 0; bit -= DIGIT_BITS) {
-    const dividend = rest * DIGIT + (Math.floor(a / 2 ** bit) % DIGIT) * part
-    const digit = Math.floor(dividend / c)
-    quotient = quotient * DIGIT + digit
-    rest = dividend - digit * c
-  }
-  return a * whole + quotient
+  if (product <= Number.MAX_SAFE_INTEGER) return quotient
+  // Above, it is at most two off, and what it leaves tells by how much.
+  return quotient + Math.floor(mulSub(a, b, c, quotient) / c)
+}
+
+/**
+ * mulSub is a · b − c · d, exact, where that lies within ±2^53: of whole numbers up to 2^52, such as
+ * the remainder of a `mulDiv`. The halves' products cancel before anything is rounded.
+ */
+export function mulSub(a: number, b: number, c: number, d: number): number {
+  const aHigh = Math.floor(a / HALF)
+  const bHigh = Math.floor(b / HALF)
+  const cHigh = Math.floor(c / HALF)
+  const dHigh = Math.floor(d / HALF)
+  const aLow = a - aHigh * HALF
+  const bLow = b - bHigh * HALF
+  const cLow = c - cHigh * HALF
+  const dLow = d - dHigh * HALF
+  const high = aHigh * bHigh - cHigh * dHigh
+  const middle = aHigh * bLow - cHigh * dLow + (aLow * bHigh - cLow * dHigh)
+  return (high * HALF + middle) * HALF + (aLow * bLow - cLow * dLow)
 }

@@ -1,23 +1,22 @@
 /**
- * exact is what twins share: floor(a · b / c) where a · b leaves 2^53, as in `exact.ts`, and the
- * hundred years at which debt stops growing.
+ * exact is what twins share: `mul_div` and `mul_sub` are those of `core/exact.ts`, for products that
+ * leave 2^53, and debt stops growing at a hundred years or at so many units.
  */
 export const exact = `
 local CENTURY = 3155760000000000
-local MOST_COUNT = 35184372088832
+local MOST_COUNT = 1125899906842624
 local RECENT = 9007199254740991
+local function mul_sub(a, b, c, d)
+  local floor, HALF = math.floor, 67108864
+  local ah, bh, ch, dh = floor(a / HALF), floor(b / HALF), floor(c / HALF), floor(d / HALF)
+  local al, bl, cl, dl = a - ah * HALF, b - bh * HALF, c - ch * HALF, d - dh * HALF
+  local middle = ah * bl - ch * dl + (al * bh - cl * dh)
+  return ((ah * bh - ch * dh) * HALF + middle) * HALF + (al * bl - cl * dl)
+end
 local function mul_div(a, b, c)
   local product = a * b
-  if product <= 9007199254740991 then return math.floor(product / c) end
-  local whole = math.floor(b / c)
-  local part = b - whole * c
-  local quotient, rest = 0, 0
-  for bit = 42, 0, -7 do
-    local dividend = rest * 128 + (math.floor(a / 2 ^ bit) % 128) * part
-    local digit = math.floor(dividend / c)
-    quotient = quotient * 128 + digit
-    rest = dividend - digit * c
-  end
-  return a * whole + quotient
+  local quotient = math.floor(product / c)
+  if product <= 9007199254740991 then return quotient end
+  return quotient + math.floor(mul_sub(a, b, c, quotient) / c)
 end
 `
