@@ -93,6 +93,7 @@ describe('concurrency', () => {
   })
 
   it('refuses what is no time to hold, by the name of its option', () => {
+    expect(() => concurrency({ limit: 10_000_001, hold: '8s' })).toThrow(/use tokenBucket/)
     const wrong = { limit: 3, per: '1s' } as never
     expect(() => concurrency(wrong)).toThrow('no option "per". It takes limit, hold, name')
     expect(() => concurrency({ limit: 3, hold: '0s' })).toThrow(

@@ -25,6 +25,8 @@ const algorithm = completeAlgorithm({
   name: 'concurrency',
   code: 'H',
   span: 'hold',
+  mostLimit: 10_000_000,
+  mostLimitRemedy: 'It counts units held at once; for more units in a time, use tokenBucket.',
   holds: true,
   lua: 'concurrency',
   cells: () => UNITS + RING,

@@ -1,5 +1,6 @@
 import { type Algorithm, takeBy } from '../core/algorithm.ts'
 import { CENTURY_US } from '../core/duration.ts'
+import { MOST_COUNT, mulDiv, mulSub } from '../core/exact.ts'
 import { wholeParam } from '../core/params.ts'
 import type { Rule } from '../core/rule.ts'
 
@@ -57,9 +58,9 @@ export const freshTime: FreshTime = {
     const freshUs = cells[at]
     let sum = (freshUs > nowUs ? freshUs : nowUs) + cost * rule.gapUs
     if (rule.gapParts !== 1) {
-      const parts = (freshUs >= nowUs ? cells[at + 1] : 0) + cost * rule.gapRest
+      const parts = (freshUs >= nowUs ? cells[at + 1] : 0) + partsOf(cost, rule)
       const carried = Math.floor(parts / rule.gapParts)
-      sum += carried
+      sum += carried + carriedOf(cost, rule)
       cells[at + 1] = parts - carried * rule.gapParts
     }
     cells[at] = sum
@@ -72,9 +73,9 @@ export const freshTime: FreshTime = {
     let rest = cells[at] - cost * rule.gapUs + Math.max(0, nowUs - spentUs)
     let parts = 0
     if (rule.gapParts !== 1) {
-      parts = cells[at + 1] - cost * rule.gapRest
+      parts = cells[at + 1] - partsOf(cost, rule)
       const carried = Math.floor(parts / rule.gapParts)
-      rest += carried
+      rest += carried - carriedOf(cost, rule)
       parts -= carried * rule.gapParts
     }
     if (rest > cells[at] || (rest === cells[at] && parts >= cells[at + 1])) return
@@ -146,9 +147,10 @@ function waitWithParts(
   cost: number,
   nowUs: number,
 ): number {
-  const parts = (cells[at] >= nowUs ? cells[at + 1] : 0) + cost * rule.gapRest - rule.fullRest
+  const parts = (cells[at] >= nowUs ? cells[at + 1] : 0) + partsOf(cost, rule) - rule.fullRest
   const carried = Math.floor(parts / rule.gapParts)
-  const wait = ahead + carried + (parts > carried * rule.gapParts ? 1 : 0)
+  const whole = ahead + carried + carriedOf(cost, rule)
+  const wait = parts > carried * rule.gapParts ? whole + 1 : whole
   return wait > 0 ? wait : 0
 }
 
@@ -160,7 +162,7 @@ function remainingParts(cells: Float64Array, at: number, rule: Rule, nowUs: numb
   const rest = parts < 0 ? parts + rule.gapParts : parts
   if (parts < 0) left -= 1
   if (left < 0) return 0
-  // At most 10,000,001 units, so the quotient of doubles is at most one off; fits() is exact.
+  // At most 10^12 + 1 units, so the quotient of doubles is at most one off; fits() is exact.
   const units = Math.floor(
     (left + rest / rule.gapParts) / (rule.gapUs + rule.gapRest / rule.gapParts),
   )
@@ -171,15 +173,33 @@ function remainingParts(cells: Float64Array, at: number, rule: Rule, nowUs: numb
 /** lineEndUs is when `units` more would be paid off, in microseconds from now; never too late. */
 export function lineEndUs(rule: Rule, resetUs: number, units: number): number {
   if (rule.gapParts === 1) return resetUs + units * rule.gapUs
-  // `resetUs` was rounded up.
-  return resetUs - 1 + Math.floor(units * (rule.gapUs + rule.gapRest / rule.gapParts))
+  // `resetUs` was rounded up. A line may hold more units than a counter.
+  const carried = mulDiv(Math.min(units, MOST_COUNT), rule.gapRest, rule.gapParts)
+  return resetUs - 1 + units * rule.gapUs + carried
 }
 
 /** Whether `units` gaps take at most `left + rest / gapParts` microseconds. */
 function fits(units: number, left: number, rest: number, rule: Rule): boolean {
-  const carried = Math.floor((units * rule.gapRest) / rule.gapParts)
+  const carried = mulDiv(units, rule.gapRest, rule.gapParts)
   const whole = units * rule.gapUs + carried
-  return whole < left || (whole === left && units * rule.gapRest - carried * rule.gapParts <= rest)
+  if (whole !== left) return whole < left
+  return mulSub(units, rule.gapRest, carried, rule.gapParts) <= rest
+}
+
+/** Parts above this are carried into microseconds before others are added: sums stay below 2^53. */
+const MOST_PARTS = 2 ** 52
+
+/** The whole microseconds in the parts of so many gaps, perhaps one off, if those are too many. */
+function carriedOf(units: number, rule: Rule): number {
+  const parts = units * rule.gapRest
+  return parts <= MOST_PARTS ? 0 : Math.floor(parts / rule.gapParts)
+}
+
+/** The parts of so many gaps that `carriedOf` leaves, exact: from −gapParts to 2 · gapParts. */
+function partsOf(units: number, rule: Rule): number {
+  const parts = units * rule.gapRest
+  if (parts <= MOST_PARTS) return parts
+  return mulSub(units, rule.gapRest, carriedOf(units, rule), rule.gapParts)
 }
 
 function gapNumerator(rule: Rule): bigint {

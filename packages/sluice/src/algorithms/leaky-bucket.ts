@@ -5,7 +5,7 @@ import { freshTime, lineEndUs } from './fresh-time.ts'
 
 /** What `leakyBucket` takes. */
 export interface QueueOptions extends RuleOptions {
-  /** How many units may wait for their slot: 0 to 10,000,000. Default: the limit. */
+  /** How many units may wait for their slot: 0 to 10^12. Default: the limit. */
   readonly queue?: number
 }
 

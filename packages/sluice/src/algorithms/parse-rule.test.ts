@@ -70,7 +70,7 @@ describe('parseRule', () => {
     [undefined, 'SLUICE_RULE_SYNTAX'],
     [{}, 'SLUICE_RULE_SYNTAX'],
     ['0/1m', 'SLUICE_RULE_LIMIT'],
-    ['10000001/1m', 'SLUICE_RULE_LIMIT'],
+    ['1000000000001/1m', 'SLUICE_RULE_LIMIT'],
     ['100/1w', 'SLUICE_DURATION'],
     ['100/m', 'SLUICE_DURATION'],
     ['100/60000', 'SLUICE_DURATION'],

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { RECENT } from '../core/algorithm.ts'
+import { MOST_UNITS } from '../core/cost.ts'
 import type { Rule } from '../core/rule.ts'
 import { fixedWindow, slidingWindowLog, tokenBucket } from '../index.ts'
 import { createMeter } from '../testing/meters.ts'
@@ -24,7 +25,7 @@ function differences(rule: Rule, seed: number): string[] {
   const found: string[] = []
   for (let step = 0; step < 200; step += 1) {
     if (random.below(2) === 0) nowUs += Math.round(rule.perUs / random.pick([1, 2, 3, 7, 100]))
-    const cost = 1 + random.below(Math.min(rule.capacity, 6))
+    const cost = 1 + random.below(Math.min(rule.capacity, random.pick([6, 6, MOST_UNITS])))
     if (random.below(3) > 0) {
       cells = algorithm.grow(cells, rule, nowUs)
       if (algorithm.take(cells, 0, rule, cost, nowUs) > 0) continue

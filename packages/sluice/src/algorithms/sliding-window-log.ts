@@ -1,5 +1,5 @@
 import { completeAlgorithm, RECENT } from '../core/algorithm.ts'
-import { mulDiv } from '../core/exact.ts'
+import { MOST_COUNT, mulDiv } from '../core/exact.ts'
 import { type Rule, type RuleOptions, ruleFactory } from '../core/rule.ts'
 
 /** Cells before the entries: where the oldest entry is, how many there are, and their units. */
@@ -33,15 +33,18 @@ const algorithm = completeAlgorithm({
 
   spend(cells, _at, rule, cost, nowUs) {
     dropExpired(cells, rule, nowUs)
+    // Only debt can be so large that it stops growing.
+    const units = cost > rule.limit ? Math.min(cost, MOST_COUNT - cells[UNITS]) : cost
+    if (units <= 0) return
     if (cells[COUNT] > 0 && newest(cells) >= nowUs) {
-      cells[entryAt(cells, cells[COUNT] - 1) + 1] += cost
+      cells[entryAt(cells, cells[COUNT] - 1) + 1] += units
     } else {
       const entry = entryAt(cells, cells[COUNT])
       cells[entry] = nowUs
-      cells[entry + 1] = cost
+      cells[entry + 1] = units
       cells[COUNT] += 1
     }
-    cells[UNITS] += cost
+    cells[UNITS] += units
   },
 
   refund(cells, _at, rule, cost, nowUs, spentUs) {

@@ -4,7 +4,7 @@ import { bucket } from './fresh-time.ts'
 
 /** What `tokenBucket` and `gcra` take. */
 export interface BurstOptions extends RuleOptions {
-  /** How many units a rested key may spend at once: 1 to 10,000,000. Default: the limit. */
+  /** How many units a rested key may spend at once: 1 to 10^12. Default: the limit. */
   readonly burst?: number
 }
 

@@ -1,7 +1,7 @@
 import { checkWhole } from './options.ts'
 
 /** The largest limit, burst, queue or cost. */
-export const MOST_UNITS = 10_000_000
+export const MOST_UNITS = 1_000_000_000_000
 
 /**
  * Cost is units for every rule alike, or units for each rule of a list, in its order. A list of one rule
@@ -34,7 +34,7 @@ export function isSameCost(one: Cost, other: Cost): boolean {
   return one.every((units, i) => units === other[i])
 }
 
-/** checkCost throws unless `cost` is a whole number from 0 to 10,000,000. */
+/** checkCost throws unless `cost` is a whole number from 0 to 10^12. */
 export function checkCost(cost: unknown): asserts cost is number {
   // The comparison with NaN, Infinity and fractions fails by itself; this is the hot path.
   if (typeof cost === 'number' && cost >= 0 && cost <= MOST_UNITS && Math.floor(cost) === cost) {

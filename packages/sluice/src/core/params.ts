@@ -28,7 +28,7 @@ interface WholeOptions {
   readonly code?: ErrorCode
 }
 
-/** wholeParam is a whole number, by default from 0 to 10,000,000. */
+/** wholeParam is a whole number, by default from 0 to 10^12. */
 export function wholeParam(options: WholeOptions = {}): Param {
   const { least = 0, most = MOST_UNITS, fallback, code } = options
   return {

@@ -2,14 +2,14 @@ import type { Algorithm } from './algorithm.ts'
 import { MOST_UNITS } from './cost.ts'
 import { CENTURY_US, type Duration, durationUs } from './duration.ts'
 import { SluiceError, shown } from './errors.ts'
-import { gcd } from './exact.ts'
+import { gcd, mulDiv, mulSub } from './exact.ts'
 import { checkOptions, checkWhole } from './options.ts'
 import type { Params } from './params.ts'
 import { writeRule } from './rule-text.ts'
 
 /** What every rule factory takes. */
 export interface RuleOptions {
-  /** Units per `per`: a whole number from 1 to 10,000,000. */
+  /** Units per `per`: a whole number from 1 to 10^12. */
   readonly limit: number
   /** A duration from 1 ms to 400 days: `'10s'`, `'1m'`, `'1h'`, `'1d'`, or milliseconds. */
   readonly per: Duration
@@ -168,6 +168,7 @@ function completeRule(
   const gapParts = limit / divisor
   const gapUs = Math.floor(perUs / limit)
   const gapRest = (perUs % limit) / divisor
+  const carried = mulDiv(capacity, gapRest, gapParts)
   return Object.freeze({
     name,
     by,
@@ -180,8 +181,8 @@ function completeRule(
     gapUs,
     gapRest,
     gapParts,
-    fullUs: capacity * gapUs + Math.floor((capacity * gapRest) / gapParts),
-    fullRest: (capacity * gapRest) % gapParts,
+    fullUs: capacity * gapUs + carried,
+    fullRest: mulSub(capacity, gapRest, carried, gapParts),
   })
 }
 

@@ -7,6 +7,7 @@ import { slidingWindowCounter } from '../algorithms/sliding-window-counter.ts'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
 import { unlimited } from '../algorithms/unlimited.ts'
+import { CENTURY_US } from '../core/duration.ts'
 import type { Rule } from '../core/rule.ts'
 import { createLimiter } from '../limiter/limiter.ts'
 import { manualClock } from '../testing/manual-clock.ts'
@@ -122,6 +123,25 @@ describe('shareOf', () => {
     // A third of 7 per second is a unit every 428,571 and 3/7 microseconds.
     const odd = shareOf(tokenBucket({ limit: 7, per: '1s' }), 3)
     expect(odd).toMatchObject({ capacity: 2, gapUs: 428_571, gapRest: 3, gapParts: 7 })
+  })
+
+  it('divides rates up to 10^12 exactly, among 10,000 nodes', () => {
+    const large = fc.integer({ min: 1, max: 10 ** 12 })
+    const per = fc.integer({ min: 1_000, max: 34_560_000_000_000 })
+    const size = fc.integer({ min: 2, max: 10_000 })
+    fc.assert(
+      fc.property(large, large, per, size, (limit, burst, perUs, fleetSize) => {
+        fc.pre(Math.max(burst, fleetSize) * (perUs / limit) < CENTURY_US * 0.9)
+        const share = shareOf(tokenBucket({ limit, per: `${perUs}us`, burst }), fleetSize)
+        const parts = BigInt(share.gapParts)
+        const gap = BigInt(share.gapUs) * parts + BigInt(share.gapRest)
+        const full = BigInt(share.fullUs) * parts + BigInt(share.fullRest)
+        expect(gap * BigInt(limit)).toBe(BigInt(perUs) * BigInt(fleetSize) * parts)
+        expect(full).toBe(gap * BigInt(share.capacity))
+        expect(Math.max(share.gapRest, share.fullRest)).toBeLessThan(share.gapParts)
+      }),
+      { numRuns: 2_000 },
+    )
   })
 
   it('leaves at least one unit', () => {

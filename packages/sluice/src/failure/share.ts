@@ -1,4 +1,5 @@
 import { CENTURY_US } from '../core/duration.ts'
+import { mulDiv, mulSub } from '../core/exact.ts'
 import type { Rule } from '../core/rule.ts'
 
 /**
@@ -13,12 +14,14 @@ import type { Rule } from '../core/rule.ts'
 export function shareOf(rule: Rule, fleetSize: number): Rule {
   if (fleetSize === 1 || rule.capacity === Number.POSITIVE_INFINITY) return rule
   const capacity = Math.max(1, Math.floor(rule.capacity / fleetSize))
-  const rest = rule.gapRest * fleetSize
-  const gapUs = rule.gapUs * fleetSize + Math.floor(rest / rule.gapParts)
+  const { gapParts } = rule
+  const gapCarried = mulDiv(rule.gapRest, fleetSize, gapParts)
+  const gapUs = rule.gapUs * fleetSize + gapCarried
   if (gapUs > CENTURY_US) return centuryOf(rule, fleetSize)
-  const gapRest = rest % rule.gapParts
-  const fullUs = capacity * gapUs + Math.floor((capacity * gapRest) / rule.gapParts)
-  const fullRest = (capacity * gapRest) % rule.gapParts
+  const gapRest = mulSub(rule.gapRest, fleetSize, gapCarried, gapParts)
+  const fullCarried = mulDiv(capacity, gapRest, gapParts)
+  const fullUs = capacity * gapUs + fullCarried
+  const fullRest = mulSub(capacity, gapRest, fullCarried, gapParts)
   const sharedUs = fullUs + Math.sign(fullRest)
   // A hold lasts as long on every node.
   const isLonger = sharedUs > rule.perUs && !rule.algorithm.holds

@@ -5,6 +5,7 @@ import { fixedWindow } from '../algorithms/fixed-window.ts'
 import { leakyBucket } from '../algorithms/leaky-bucket.ts'
 import { slidingWindowCounter } from '../algorithms/sliding-window-counter.ts'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
+import { MOST_UNITS } from '../core/cost.ts'
 import type { Decision } from '../core/decision.ts'
 import type { Rule } from '../core/rule.ts'
 import { createLimiter } from '../limiter/limiter.ts'
@@ -28,6 +29,16 @@ describe('the policy of a rule', () => {
     [leakyBucket({ limit: 10, per: '1m' }), '11;w=66'],
     [tokenBucket({ limit: 10, per: '1m', burst: 25 }), '25;w=150'],
     [tokenBucket({ limit: 10_000_000, per: 1, burst: 1 }), '10000000000;w=1;sluice-burst=1'],
+    // 10^15 a second are one more than the largest integer of a field.
+    [
+      tokenBucket({ limit: 10 ** 12, per: 1, burst: 10 ** 9 }),
+      '999999999999999;w=1;sluice-burst=1000000000',
+    ],
+    [tokenBucket({ limit: 10 ** 12, per: '1d' }), '1000000000000;w=86400'],
+    [
+      tokenBucket({ limit: 999_999_999_989, per: 86_399_999, burst: 7 }),
+      '1000000011563;w=86400;sluice-burst=7',
+    ],
     [fixedWindow({ limit: 7, per: 250 }), '7;w=1'],
     [slidingWindowCounter({ limit: 7, per: '1h' }), '7;w=3600'],
   ])('%# is announced so that a client can pace itself', (rule, policy) => {
@@ -98,7 +109,8 @@ const life = fc.record({
 
 /** Units that are interesting whatever the capacity. */
 const unitsOf = (size: number, capacity: number) =>
-  [0, 1, 1, 2, Math.ceil(capacity / 2), capacity - 1, capacity][size % 7] % (capacity + 1)
+  [0, 1, 1, 2, Math.ceil(capacity / 2), capacity - 1, Math.min(capacity, MOST_UNITS)][size % 7] %
+  (capacity + 1)
 
 type Life = typeof life extends fc.Arbitrary<infer T> ? T : never
 

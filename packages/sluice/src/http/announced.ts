@@ -26,6 +26,9 @@ export interface Announcements {
   readonly anonymous: Field | undefined
 }
 
+/** The largest integer of RFC 9651. */
+const LARGEST_INTEGER = 999_999_999_999_999
+
 const known = new WeakMap<readonly Rule[], Announcements>()
 
 /** announcementsOf builds what is said of rules, once for each list. */
@@ -62,7 +65,8 @@ function announcedOf({ name, limit, perUs, capacity, fullUs, fullRest }: Rule): 
   const head = `${quoted(name)};r=`
   if (capacity < limit) {
     const windowS = Math.ceil(perUs / 1_000_000)
-    return { rule: name, head, quota: mulDiv(limit, windowS * 1_000_000, perUs), windowS }
+    const quota = mulDiv(limit, windowS * 1_000_000, perUs)
+    return { rule: name, head, quota: Math.min(quota, LARGEST_INTEGER), windowS }
   }
   const windowS = Math.ceil((fullUs + Math.sign(fullRest)) / 1_000_000)
   return { rule: name, head, quota: capacity, windowS }

@@ -1,3 +1,4 @@
+import { MOST_UNITS } from '../core/cost.ts'
 import type { Decision } from '../core/decision.ts'
 import { SluiceError, shown } from '../core/errors.ts'
 import type { Later } from '../core/later.ts'
@@ -135,7 +136,7 @@ export function checkHttp(options: RateLimitOptions<never, never>): Checked {
     checkFunction(`rateLimit: ${name}`, options[name])
   }
   const { cost = 1, trustProxy = 0, ipv6Bits = 64, headers = ['x', 'draft-11'] } = options
-  if (typeof cost !== 'function') checkWhole('rateLimit: cost', cost, 0, 10_000_000)
+  if (typeof cost !== 'function') checkWhole('rateLimit: cost', cost, 0, MOST_UNITS)
   checkWhole('rateLimit: ipv6Bits', ipv6Bits, 1, 128)
   checkFlag('shadow', options.shadow)
   checkFlag('countPreflights', options.countPreflights)

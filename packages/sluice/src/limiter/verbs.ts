@@ -87,8 +87,8 @@ export type PartOf<Key> = Key extends string ? Key : Partial<Key>
 /**
  * Limiter decides for any key whether it may go ahead now. Several rules are one decision: all
  * take, or none does. A refusal changes nothing. A key is a text of 1 to 1,024 UTF-16 units, or an
- * object of such texts where the rules have `by`. A cost is a whole number, for all rules or in an
- * object with one for each; a cost above a rule's capacity throws, since no waiting could help.
+ * object of such texts where the rules have `by`. A cost is a whole number up to 10^12, for all rules or in
+ * an object with one for each; a cost above a rule's capacity throws, since no waiting could help.
  */
 export interface Limiter<Key = string, Cost = number | CostByRule> {
   readonly name: string

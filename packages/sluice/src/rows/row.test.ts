@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { MOST_UNITS } from '../core/cost.ts'
 import { defineAlgorithm, type Rule, ruleFactory, unlimited } from '../index.ts'
 import { type Random, seededRandom } from '../testing/random.ts'
 import { ruleMakers } from '../testing/streams.ts'
@@ -54,7 +55,7 @@ function areAlike(rule: Rule, random: Random): boolean {
   let nowUs = 1_700_000_000_000_000
   for (let step = 0; step < 200; step += 1) {
     nowUs += random.pick([-1, 0, 0, 1, 333_000, rule.perUs])
-    const cost = Math.min(random.pick(costs), 10_000_000)
+    const cost = Math.min(random.pick(costs), MOST_UNITS)
     const spend = random.below(4) > 0
     const told = [short, plain].map((set, i) => {
       const wait = decideRow(set, rows[i], cost, spend, nowUs)

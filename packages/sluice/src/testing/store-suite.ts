@@ -6,7 +6,7 @@ import type { ManualClock } from './manual-clock.ts'
 import { nextCases } from './next-cases.ts'
 import { playTrace } from './play.ts'
 import { seededRandom } from './random.ts'
-import { type Exercised, playStream, randomSteps, ruleMakers } from './streams.ts'
+import { type Exercised, largeRuleMakers, playStream, randomSteps, ruleMakers } from './streams.ts'
 import { refusedCase, tableCases } from './table-cases.ts'
 import { traces } from './traces.ts'
 import { verbCases } from './verb-cases.ts'
@@ -74,6 +74,10 @@ export function storeSuite(make: MakeStore, options: SuiteOptions = {}): SuiteCa
       name: `several rules equal the model on ${steps} random steps (seed ${seed})`,
       run: () => streamCase(make, seed, steps, algorithms),
     },
+    ...Object.keys(largeRuleMakers).map((algorithm, i) => ({
+      name: `${algorithm} of large limits equals the model on ${steps} random steps (seed ${seed})`,
+      run: () => streamCase(make, seed + i, steps, [algorithm], largeRuleMakers),
+    })),
     ...[...verbCases, ...nextCases(without), ...tableCases].map(onOneStore),
     ...(holds('sliding-window-log') ? [] : [onOneStore(refusedCase)]),
     ...(clears ? clearCases.map(onOneStore) : []),
@@ -98,12 +102,13 @@ async function streamCase(
   seed: number,
   steps: number,
   algorithms: readonly string[],
+  makers = ruleMakers,
 ): Promise<void> {
   const random = seededRandom(seed)
   const sum: Exercised = { steps: 0, admitted: 0, refused: 0, boundary: 0 }
   while (sum.steps < steps) {
     const names = algorithms.length === 1 ? [algorithms[0]] : pickSome(random.below, algorithms)
-    const rules = () => names.map((name) => ruleMakers[name](random, name))
+    const rules = () => names.map((name) => makers[name](random, name))
     const stream = randomSteps(random, STREAM_STEPS)
     const tally = await playStream(await make(), [rules(), rules()], stream)
     for (const count of Object.keys(sum) as (keyof Exercised)[]) sum[count] += tally[count]

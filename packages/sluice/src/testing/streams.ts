@@ -5,6 +5,7 @@ import { leakyBucket } from '../algorithms/leaky-bucket.ts'
 import { slidingWindowCounter } from '../algorithms/sliding-window-counter.ts'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
+import { MOST_UNITS } from '../core/cost.ts'
 import type { Decision } from '../core/decision.ts'
 import { CENTURY_US } from '../core/duration.ts'
 import type { Rule } from '../core/rule.ts'
@@ -58,8 +59,13 @@ export function randomSteps(random: Random, count: number): Step[] {
   }))
 }
 
-const pers = [1, 7, 10, 333, 1_000, 1_001, 60_000, 3_600_000, 86_400_000, 400 * 86_400_000]
-const limits = [1, 2, 3, 5, 7, 10, 60, 100, 997, 10_000, 1_000_000, 9_999_991, 10_000_000]
+const DAY_MS = 86_400_000
+const pers = [1, 7, 10, 333, 1_000, 1_001, 60_000, 3_600_000, DAY_MS - 1, DAY_MS, 400 * DAY_MS]
+const small = [1, 2, 3, 5, 7, 10, 60, 100, 997, 10_000, 1_000_000, 9_999_991, 10_000_000]
+/** The products of these leave 2^53: with primes nearly no figure can be reduced. */
+const large = [50_000_000, 999_999_937, 125_000_000_000, 999_999_999_989, 1_000_000_000_000]
+const limits = [...small, ...large]
+const largeBursts = [undefined, 999_999_999_961]
 
 /** ruleMakers make a random rule of each algorithm, over the whole range of figures. */
 export const ruleMakers: Readonly<Record<string, (random: Random, name?: string) => Rule>> = {
@@ -74,7 +80,10 @@ export const ruleMakers: Readonly<Record<string, (random: Random, name?: string)
     inRange(() => gcra({ ...figures(random, limits, name), burst: burst(random) })),
   'leaky-bucket': (random, name) =>
     inRange(() =>
-      leakyBucket({ ...figures(random, limits, name), queue: random.pick([0, 1, 2, 5, 100]) }),
+      leakyBucket({
+        ...figures(random, limits, name),
+        queue: random.pick([0, 1, 2, 5, 100, 1e12]),
+      }),
     ),
   'calendar-window': (random, name) =>
     calendarWindow({
@@ -84,12 +93,22 @@ export const ruleMakers: Readonly<Record<string, (random: Random, name?: string)
     }),
 }
 
+/** largeRuleMakers make rules of large limits where a limit is part of a product. */
+export const largeRuleMakers: typeof ruleMakers = {
+  'sliding-window-counter': (random, name) => slidingWindowCounter(figures(random, large, name)),
+  'token-bucket': (random, name) =>
+    inRange(() =>
+      tokenBucket({ ...figures(random, large, name), burst: random.pick(largeBursts) }),
+    ),
+  'leaky-bucket': (random, name) => inRange(() => leakyBucket(figures(random, large, name))),
+}
+
 function figures(random: Random, from: readonly number[], name: string | undefined) {
   return { limit: random.pick(from), per: random.pick(pers), name }
 }
 
 function burst(random: Random): number | undefined {
-  return random.pick([undefined, 1, 2, 5, 20, 1_000, 10_000_000])
+  return random.pick([undefined, 1, 2, 5, 20, 1_000, 10_000_000, 999_999_999_961])
 }
 
 /** Some combinations would take more than a hundred years to become fresh; those are drawn again. */
@@ -176,8 +195,10 @@ function verbOf({ verb }: Step): (typeof verbs)[number] {
 
 /** Costs around what remains and what fits at all. */
 function costOf({ cost }: Step, { remaining, capacity }: Decision): number {
-  const choices = [1, 1, 0, 2, remaining, remaining + 1, remaining + 1, capacity, capacity, cost]
-  return Math.min(choices[cost % choices.length], capacity)
+  const part = Math.floor((capacity * cost) / 1_000)
+  const more = remaining + 1
+  const choices = [1, 1, 0, 2, remaining, more, more, more, capacity, capacity, cost, part]
+  return Math.min(choices[cost % choices.length], capacity, MOST_UNITS)
 }
 
 /** Moves the clock; true when to within a microsecond of an instant that `seen` names. */

@@ -5,6 +5,7 @@ import { slidingWindowCounter } from '../algorithms/sliding-window-counter.ts'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
 import { calendarTraces } from './calendar-traces.ts'
+import { largeTraces } from './large-traces.ts'
 import type { Trace } from './trace.ts'
 
 const DAY = 86_400_000
@@ -104,6 +105,7 @@ export const traces: readonly Trace[] = [
     buckets.map((trace) => ({ ...trace, rule: bucket(trace.rule) })),
   ),
   ...calendarTraces,
+  ...largeTraces,
   {
     name: 'opens a window at the first request and admits the limit in it',
     rule: fixedWindow({ limit: 2, per: '1s' }),

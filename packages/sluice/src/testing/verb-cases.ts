@@ -93,7 +93,7 @@ export const verbCases: readonly StoreCase[] = [
   }),
 
   on('charge may exceed any capacity, and debt ends at a hundred years', three, async (limiter) => {
-    for (let i = 0; i < 400; i += 1) await limiter.charge('a', 10_000_000)
+    for (let i = 0; i < 2; i += 1) await limiter.charge('a', 1_000_000_000_000)
     const { resetAfterMs } = await limiter.peek('a')
     equal(resetAfterMs, 36_525 * 86_400_000, 'resetAfterMs')
   }),

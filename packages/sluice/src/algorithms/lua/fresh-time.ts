@@ -4,19 +4,30 @@
  */
 const arithmetic = `
 local t = {}
+local floor, MOST_PARTS = math.floor, 4503599627370496
+local function carried_of(units, r)
+  local parts = units * r.rest
+  return parts <= MOST_PARTS and 0 or floor(parts / r.parts)
+end
+local function parts_of(units, r)
+  local parts = units * r.rest
+  if parts <= MOST_PARTS then return parts end
+  return mul_sub(units, r.rest, carried_of(units, r), r.parts)
+end
 function t.wait(s, r, cost, now)
   local ahead = (s[1] > now and s[1] - now or 0) + cost * r.gap - r.full
   if r.parts == 1 then return ahead > 0 and ahead or 0 end
-  local parts = (s[1] >= now and s[2] or 0) + cost * r.rest - r.full_rest
-  local carried = math.floor(parts / r.parts)
-  return math.max(0, ahead + carried + (parts > carried * r.parts and 1 or 0))
+  local parts = (s[1] >= now and s[2] or 0) + parts_of(cost, r) - r.full_rest
+  local carried = floor(parts / r.parts)
+  local whole = ahead + carried + carried_of(cost, r)
+  return math.max(0, parts > carried * r.parts and whole + 1 or whole)
 end
 function t.spend(s, r, cost, now)
   local sum = (s[1] > now and s[1] or now) + cost * r.gap
   if r.parts ~= 1 then
-    local parts = (s[1] >= now and s[2] or 0) + cost * r.rest
-    local carried = math.floor(parts / r.parts)
-    sum = sum + carried
+    local parts = (s[1] >= now and s[2] or 0) + parts_of(cost, r)
+    local carried = floor(parts / r.parts)
+    sum = sum + carried + carried_of(cost, r)
     s[2] = parts - carried * r.parts
   end
   s[1] = sum
@@ -26,9 +37,9 @@ function t.refund(s, r, cost, now, spent)
   if s[1] < now then return end
   local left, parts = s[1] - cost * r.gap + math.max(0, now - spent), 0
   if r.parts ~= 1 then
-    parts = s[2] - cost * r.rest
-    local carried = math.floor(parts / r.parts)
-    left = left + carried
+    parts = s[2] - parts_of(cost, r)
+    local carried = floor(parts / r.parts)
+    left = left + carried - carried_of(cost, r)
     parts = parts - carried * r.parts
   end
   if left > s[1] or left == s[1] and parts >= s[2] then return end

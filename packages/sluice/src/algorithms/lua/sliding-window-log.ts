@@ -20,6 +20,12 @@ function t.wait(s, r, cost, now)
 end
 function t.spend(s, r, cost, now)
   drop_expired(s, r, now)
+  if cost > r.limit then
+    local room = MOST_COUNT
+    for i = 2, #s, 2 do room = room - s[i] end
+    if room <= 0 then return end
+    cost = math.min(cost, room)
+  end
   if #s > 0 and s[#s - 1] >= now then
     s[#s] = s[#s] + cost
   else
