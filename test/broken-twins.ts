@@ -186,6 +186,48 @@ export const twins: readonly Twin[] = [
     isBucket(a) ? { cells: () => 2, waitUs: floored(a.waitUs), spend: floored(a.spend) } : {},
   ),
 
+  withAlgorithm('the fractions of a large rate are multiplied in doubles', (a) =>
+    isBucket(a)
+      ? {
+          waitUs(cells, at, rule, cost, nowUs) {
+            const aheadUs = Math.max(0, cells[at] - nowUs) + cost * rule.gapUs - rule.fullUs
+            if (rule.gapParts === 1) return Math.max(0, aheadUs)
+            const parts = (cells[at] >= nowUs ? cells[at + 1] : 0) + cost * rule.gapRest
+            return Math.max(0, aheadUs + Math.ceil((parts - rule.fullRest) / rule.gapParts))
+          },
+          spend(cells, at, rule, cost, nowUs) {
+            // With a cost of 0 it does what is left to do, such as the cap of debt.
+            const parts = (cells[at] >= nowUs ? cells[at + 1] : 0) + cost * rule.gapRest
+            cells[at] = Math.max(cells[at], nowUs) + cost * rule.gapUs
+            if (rule.gapParts !== 1) {
+              cells[at] += Math.floor(parts / rule.gapParts)
+              cells[at + 1] = parts % rule.gapParts
+            }
+            a.spend(cells, at, rule, 0, nowUs)
+          },
+        }
+      : {},
+  ),
+
+  withAlgorithm('a large window is weighed in doubles', (a) =>
+    a.name === 'sliding-window-counter'
+      ? {
+          waitUs(cells, at, rule, cost, nowUs) {
+            const { perUs } = rule
+            const startUs = Math.max(cells[at], nowUs - (nowUs % perUs))
+            const isSame = cells[at] === startUs
+            const current = isSame ? cells[at + 1] : 0
+            const isNext = cells[at] === startUs - perUs
+            const previous = isSame ? cells[at + 2] : isNext ? cells[at + 1] : 0
+            const leftUs = perUs - Math.max(0, nowUs - startUs)
+            const used = current + Math.ceil((previous * leftUs) / perUs)
+            if (used + cost <= rule.limit) return 0
+            return Math.max(1, a.waitUs(cells, at, rule, cost, nowUs))
+          },
+        }
+      : {},
+  ),
+
   withWaits('a retry is announced four times too late', (us) => us * 4),
   withWaits('a retry is rounded down to whole milliseconds, and comes too early', (us) =>
     us > 0 ? Math.max(1, Math.floor(us / 1e3) * 1e3) : 0,
