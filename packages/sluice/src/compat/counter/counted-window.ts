@@ -13,7 +13,7 @@ export type Beyond = 'nothing' | 'restart' | 'double' | number
 const LONGEST_US = 400 * 86_400_000_000
 
 /** The largest limit that is told apart: requests beyond a larger one count as beyond this. */
-const LARGEST_LIMIT = 9_000_000
+const LARGEST_LIMIT = 900_000_000_000
 
 /**
  * countedWindow counts requests in windows that open at a key's first request. It admits all of
