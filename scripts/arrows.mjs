@@ -72,7 +72,9 @@ const rooms = {
 /** @type {Record<string, string[]>} */
 const groups = {
   'reference model': ['testing/model', 'testing/meters'],
-  settings: ['settings', 'limits', 'problem', 'decided', 'start-error', 'shown-rule'],
+  settings: [
+    ...['settings', 'limits', 'most-units', 'problem', 'decided', 'start-error', 'shown-rule'],
+  ],
 }
 
 /** Types only: every file of the library may `import type` these. */

@@ -1,10 +1,8 @@
 import { SluiceError } from 'sluice'
 import { z } from 'zod'
 import { type AnyLimiter, OWN } from '../limits.ts'
+import { MOST_UNITS } from '../most-units.ts'
 import type { ApiOptions } from './api.ts'
-
-/** LARGEST_COST is the most units that a request may name, as in a configuration. */
-export const LARGEST_COST = 10_000_000
 
 /** askedFields are the fields of a body that name the key, and the tier or route whose rules count. */
 export const askedFields = {
@@ -64,8 +62,8 @@ export function questionOf(
 
 /** checkCost throws unless a cost is a whole number in range; `remedy` is for one below 0. */
 export function checkCost(what: string, cost: number, remedy: string): void {
-  if (Number.isInteger(cost) && cost >= 0 && cost <= LARGEST_COST) return
-  const most = LARGEST_COST.toLocaleString('en')
+  if (Number.isInteger(cost) && cost >= 0 && cost <= MOST_UNITS) return
+  const most = MOST_UNITS.toLocaleString('en')
   const help = cost < 0 ? ` ${remedy}` : ''
   throw new SluiceError(
     'SLUICE_COST',

@@ -1,9 +1,9 @@
-import { LARGEST_COST } from './question.ts'
+import { MOST_UNITS } from '../most-units.ts'
 
 // JSON schemas of what `POST /v1/check`, `/v1/charge` and `/v1/refund` take and answer.
 
 const key = { type: 'string', minLength: 1, maxLength: 1_024 }
-const cost = { type: 'integer', minimum: 0, maximum: LARGEST_COST }
+const cost = { type: 'integer', minimum: 0, maximum: MOST_UNITS }
 const whose = {
   tier: { type: 'string', description: 'in place of the tier of the key' },
   route: { type: 'string', description: 'a route with rules of its own; not with a tier' },

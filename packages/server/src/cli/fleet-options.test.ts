@@ -67,7 +67,7 @@ describe('a mistake', () => {
   it.each([
     [['--nodes', '0'], /--nodes must be a whole number from 1 to 10,000, got "0"/],
     [['--nodes', '1,,2'], /--nodes must be a whole number .*, got ""/],
-    [['--lease', '-1'], /--lease must be a whole number from 0 to 10,000,000, got "-1"/],
+    [['--lease', '-1'], /--lease must be a whole number from 0 to 1,000,000,000,000, got "-1"/],
     [['--lease', '1', '--lease-ms', '5'], /--lease-ms must be a whole number from 10/],
     [['--rule', '5'], /cannot read the rule "5"/],
     [['--rule', 'unlimited'], /--rule must have a limit/],

@@ -1,5 +1,6 @@
 import { createLimiter, parseRule, type Rule, SluiceError } from 'sluice'
 import { redisStore } from 'sluice/redis'
+import { MOST_UNITS } from '../most-units.ts'
 import type { Failover, FleetSetup } from '../simulate/fleet/fleet-setup.ts'
 import type { Outage } from '../simulate/fleet/link.ts'
 import { readArguments } from './command.ts'
@@ -117,7 +118,7 @@ export function readFleetOptions(args: readonly string[]): FleetOptions | undefi
     seed: wholeOption('--seed', values.seed, 0, 2 ** 32 - 1),
   }
   checkWork((shared.perSecond * shared.keys * forMs) / 1_000, Math.max(...nodeCounts))
-  const leases = list('--lease', values.lease, 0, 10_000_000)
+  const leases = list('--lease', values.lease, 0, MOST_UNITS)
   const leaseMs = wholeOption('--lease-ms', values['lease-ms'] ?? '1000', 10, 60_000)
   if (values['lease-ms'] !== undefined && Math.max(...leases) === 0) {
     fail('--lease-ms goes with a --lease')

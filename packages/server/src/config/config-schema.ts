@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { MOST_UNITS } from '../most-units.ts'
 import { table, whole } from './kinds.ts'
 import * as texts from './texts.ts'
 
@@ -78,7 +79,7 @@ const route = table(
     key: key
       .describe('Who is asking; several parts are combined. Default: `key` of the file')
       .optional(),
-    cost: whole(0, 10_000_000).describe('Units that a request takes. Default 1').optional(),
+    cost: whole(0, MOST_UNITS).describe('Units that a request takes. Default 1').optional(),
     rules: ruleTexts.describe('Rules of its own, in place of the tiers').optional(),
     open: flag.describe('No limit at all').optional(),
     shadow: flag

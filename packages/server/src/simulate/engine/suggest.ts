@@ -1,3 +1,4 @@
+import { MOST_UNITS } from '../../most-units.ts'
 import { clientsOver, percentile, unitsOver, type WindowUse } from './usage.ts'
 
 /** Suggestion is a limit taken from what clients use. */
@@ -26,7 +27,6 @@ export function sharesOf(clients: number): number[] {
 }
 
 const STEPS = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8]
-const LARGEST_LIMIT = 10_000_000
 
 /** The room that a suggestion leaves above what was seen. */
 const ROOM = 1.25
@@ -61,7 +61,7 @@ export function suggest(windows: readonly WindowUse[], spanUs: number): Suggesti
     const limits = new Map<number, number>()
     for (const share of sharesOf(window.largest.length)) {
       if (share < 0.9 || share === 1) continue
-      const limit = Math.min(LARGEST_LIMIT, roundUp(percentile(window.largest, share) * ROOM))
+      const limit = Math.min(MOST_UNITS, roundUp(percentile(window.largest, share) * ROOM))
       // The largest share that it is enough for.
       limits.set(limit, share)
     }

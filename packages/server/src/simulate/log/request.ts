@@ -1,5 +1,6 @@
 import { addressKey } from 'sluice'
 import type { Outcome } from '../../decided.ts'
+import { MOST_UNITS } from '../../most-units.ts'
 
 /** LogRequest is one line of a log, or one of a scenario: who came when, for what, and how much. */
 export interface LogRequest extends Told {
@@ -46,9 +47,8 @@ export const NOTHING_TOLD: Told = {
   isCost: false,
 }
 
-/** The longest key and the largest cost that limiters take. */
+/** The longest key that limiters take. */
 const LONGEST_KEY = 1_024
-const LARGEST_COST = 10_000_000
 
 /** Later times would leave no room in 2^53 for what a limiter adds to them. */
 const LATEST_US = Date.UTC(2150, 0, 1) * 1_000
@@ -64,8 +64,8 @@ export function requestOf(
   if (timeUs > LATEST_US) return 'the time is after the year 2150'
   if (key === '') return 'the key is empty'
   if (key.length > LONGEST_KEY) return `the key is longer than ${LONGEST_KEY} units`
-  if (!Number.isInteger(cost) || cost < 0 || cost > LARGEST_COST) {
-    return 'the cost is no whole number from 0 to 10,000,000'
+  if (!Number.isInteger(cost) || cost < 0 || cost > MOST_UNITS) {
+    return `the cost is no whole number from 0 to ${MOST_UNITS.toLocaleString('en')}`
   }
   // The gateway knows clients of IPv6 by their network, too.
   const client = key.includes(':') ? (addressKey(key) ?? key) : key
