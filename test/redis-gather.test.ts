@@ -237,6 +237,11 @@ const bugs: [string, string, string][] = [
   ],
   ['blocks are not looked at', 'row.block = whole(until_us)', 'row.block = 0'],
   ['cost is ignored', 'local cost = tonumber(word)', 'local cost = tonumber(word) and 1'],
+  [
+    'large products are rounded',
+    'return ((ah * bh - ch * dh) * HALF + middle) * HALF + (al * bl - cl * dl)',
+    'return a * b - c * d',
+  ],
   ['time moves units', 'local sum = (s[1] > now and s[1] or now)', 'local sum = s[1]'],
 ]
 

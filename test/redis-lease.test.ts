@@ -191,6 +191,21 @@ describe('a lease', () => {
     ).toBe(true)
   })
 
+  it('takes billions of units ahead, and admits a limit of 10^12 to the unit', async () => {
+    const rule = fixedWindow({ limit: 999_999_999_989, per: '30d' })
+    const large = { units: 1_000_000_000_000, leaseMs: 1_000 }
+    const name = newName()
+    const { limiter, trips } = nodeOf(rule, { lease: large }, name)
+    const all: Decision[] = []
+    for (let i = 0; i < 900; i += 1) all.push(await limiter.check('alice', 1_000_000_007))
+    expect(all.every(({ allowed }) => allowed)).toBe(true)
+    expect(trips()).toBeLessThan(100)
+    await limiter.close()
+    const other = nodeOf(rule, {}, name).limiter
+    expect((await other.check('alice', 99_999_993_690)).allowed).toBe(false)
+    expect((await other.check('alice', 99_999_993_689)).remaining).toBe(0)
+  })
+
   it('takes nothing ahead for a key that is asked about once', async () => {
     const name = newName()
     const { limiter } = nodeOf(month, { lease }, name)

@@ -5,7 +5,6 @@ import { fixedWindow } from '../algorithms/fixed-window.ts'
 import { leakyBucket } from '../algorithms/leaky-bucket.ts'
 import { slidingWindowCounter } from '../algorithms/sliding-window-counter.ts'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
-import { MOST_UNITS } from '../core/cost.ts'
 import type { Decision } from '../core/decision.ts'
 import type { Rule } from '../core/rule.ts'
 import { createLimiter } from '../limiter/limiter.ts'
@@ -109,8 +108,7 @@ const life = fc.record({
 
 /** Units that are interesting whatever the capacity. */
 const unitsOf = (size: number, capacity: number) =>
-  [0, 1, 1, 2, Math.ceil(capacity / 2), capacity - 1, Math.min(capacity, MOST_UNITS)][size % 7] %
-  (capacity + 1)
+  [0, 1, 1, 2, Math.ceil(capacity / 2), capacity - 1, capacity][size % 7] % (capacity + 1)
 
 type Life = typeof life extends fc.Arbitrary<infer T> ? T : never
 

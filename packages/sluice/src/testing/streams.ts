@@ -82,7 +82,7 @@ export const ruleMakers: Readonly<Record<string, (random: Random, name?: string)
     inRange(() =>
       leakyBucket({
         ...figures(random, limits, name),
-        queue: random.pick([0, 1, 2, 5, 100, 1e12]),
+        queue: random.pick([0, 1, 2, 5, 100, 999_999_999_999]),
       }),
     ),
   'calendar-window': (random, name) =>
