@@ -1,5 +1,8 @@
 import fc from 'fast-check'
+import { fixedWindow, leakyBucket, type Rule, slidingWindowCounter, tokenBucket } from 'sluice'
 import { describe, expect, it } from 'vitest'
+import { ownTwins } from '../packages/sluice/src/algorithms/lua/index.ts'
+import { RECENT } from '../packages/sluice/src/core/algorithm.ts'
 import { exact } from '../packages/sluice/src/stores/redis/exact.ts'
 import { useRedis } from './redis/fixture.ts'
 
@@ -40,3 +43,79 @@ describe('the arithmetic of twins', () => {
     )
   })
 })
+
+const limit = fc.oneof(
+  fc.constantFrom(999_999_999_989, 999_999_937, 1_000_000_000_000),
+  fc.integer({ min: 1_000_000, max: 1_000_000_000_000 }),
+)
+const per = fc.integer({ min: 1_000, max: 86_400_000_000 }).map((us) => `${us}us`)
+const rule = fc.record({ limit, per }).chain((options) => {
+  return fc.constantFrom<Rule>(
+    tokenBucket(options),
+    leakyBucket(options),
+    fixedWindow(options),
+    slidingWindowCounter(options),
+  )
+})
+const call = fc.record({
+  verb: fc.constantFrom('wait', 'spend', 'spend', 'refund'),
+  cost: fc.oneof(limit, fc.nat(3)),
+  /** Parts of `per` that time goes on, and in which the spend lies that a refund gives back. */
+  later: fc.double({ min: 0, max: 0.7, noNaN: true }),
+  ago: fc.option(fc.double({ min: 0, max: 2, noNaN: true })),
+})
+
+/** Calls the functions of a twin, and gives the wait and the cells after each call. */
+const calls = (twin: string) => `${exact}
+local t = (function() ${twin} end)()
+local r = cjson.decode(ARGV[1])
+local s, out = { 0, 0, 0 }, {}
+for i = 2, #ARGV, 4 do
+  local verb, cost, now = ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
+  local wait = 0
+  if verb == 'wait' then
+    wait = t.wait(s, r, math.min(cost, r.capacity), now)
+  elseif verb == 'spend' then
+    t.spend(s, r, math.max(1, cost), now)
+  elseif t.refund then
+    t.refund(s, r, cost, now, tonumber(ARGV[i + 3]))
+  end
+  out[#out + 1] = string.format('%d: %d %d %d', wait, s[1], s[2], s[3])
+end
+return out`
+
+describe('the twin of a large limit', () => {
+  it('does to the cells what its algorithm does, with debt and refunds of any instant', async () => {
+    await fc.assert(
+      fc.asyncProperty(rule, fc.array(call, { maxLength: 40 }), async (rule, list) => {
+        const { algorithm } = rule
+        const cells = new Float64Array(3)
+        const args: (string | number)[] = []
+        const expected: string[] = []
+        let nowUs = 1_767_225_600_123_456
+        for (const { verb, cost, later, ago } of list) {
+          nowUs += Math.floor(later * rule.perUs)
+          const spentUs = ago === null ? RECENT : nowUs - Math.floor(ago * rule.perUs)
+          args.push(verb, cost, nowUs, spentUs)
+          let wait = 0
+          if (verb === 'wait') {
+            wait = algorithm.waitUs(cells, 0, rule, Math.min(cost, rule.capacity), nowUs)
+          } else if (verb === 'spend') algorithm.spend(cells, 0, rule, Math.max(1, cost), nowUs)
+          else algorithm.refund(cells, 0, rule, cost, nowUs, spentUs)
+          expected.push(`${wait}: ${cells.join(' ')}`)
+        }
+        const twin = ownTwins.get(algorithm.lua)!
+        const told = await redis.client.eval(calls(twin), 0, JSON.stringify(toldOf(rule)), ...args)
+        expect(told).toEqual(expected)
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
+
+/** A rule as twins get it. */
+function toldOf(rule: Rule): object {
+  const { limit, capacity, perUs: per, gapUs: gap, gapRest: rest, gapParts: parts } = rule
+  const full = { full: rule.fullUs, full_rest: rule.fullRest }
+  return { ...rule.params, limit, capacity, per, gap, rest, parts, ...full }
+}

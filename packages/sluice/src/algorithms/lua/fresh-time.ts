@@ -5,29 +5,28 @@
 const arithmetic = `
 local t = {}
 local floor, MOST_PARTS = math.floor, 4503599627370496
-local function carried_of(units, r)
-  local parts = units * r.rest
-  return parts <= MOST_PARTS and 0 or floor(parts / r.parts)
-end
-local function parts_of(units, r)
-  local parts = units * r.rest
-  if parts <= MOST_PARTS then return parts end
-  return mul_sub(units, r.rest, carried_of(units, r), r.parts)
+-- Of too many parts: what is left of them, and the whole microseconds, perhaps one off.
+local function split(units, r)
+  local whole = floor(units * r.rest / r.parts)
+  return mul_sub(units, r.rest, whole, r.parts), whole
 end
 function t.wait(s, r, cost, now)
   local ahead = (s[1] > now and s[1] - now or 0) + cost * r.gap - r.full
   if r.parts == 1 then return ahead > 0 and ahead or 0 end
-  local parts = (s[1] >= now and s[2] or 0) + parts_of(cost, r) - r.full_rest
+  local parts, whole = cost * r.rest, 0
+  if parts > MOST_PARTS then parts, whole = split(cost, r) end
+  parts = (s[1] >= now and s[2] or 0) + parts - r.full_rest
   local carried = floor(parts / r.parts)
-  local whole = ahead + carried + carried_of(cost, r)
-  return math.max(0, parts > carried * r.parts and whole + 1 or whole)
+  return math.max(0, ahead + whole + carried + (parts > carried * r.parts and 1 or 0))
 end
 function t.spend(s, r, cost, now)
   local sum = (s[1] > now and s[1] or now) + cost * r.gap
   if r.parts ~= 1 then
-    local parts = (s[1] >= now and s[2] or 0) + parts_of(cost, r)
+    local parts, whole = cost * r.rest, 0
+    if parts > MOST_PARTS then parts, whole = split(cost, r) end
+    parts = (s[1] >= now and s[2] or 0) + parts
     local carried = floor(parts / r.parts)
-    sum = sum + carried + carried_of(cost, r)
+    sum = sum + whole + carried
     s[2] = parts - carried * r.parts
   end
   s[1] = sum
@@ -37,9 +36,11 @@ function t.refund(s, r, cost, now, spent)
   if s[1] < now then return end
   local left, parts = s[1] - cost * r.gap + math.max(0, now - spent), 0
   if r.parts ~= 1 then
-    parts = s[2] - parts_of(cost, r)
+    local back, whole = cost * r.rest, 0
+    if back > MOST_PARTS then back, whole = split(cost, r) end
+    parts = s[2] - back
     local carried = floor(parts / r.parts)
-    left = left + carried - carried_of(cost, r)
+    left = left - whole + carried
     parts = parts - carried * r.parts
   end
   if left > s[1] or left == s[1] and parts >= s[2] then return end
