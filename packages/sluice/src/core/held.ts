@@ -4,7 +4,8 @@ import type { Cost } from './cost.ts'
 export interface Held {
   /** What was spent, and the store's instant of that. */
   readonly cost: Cost
-  readonly spentUs: number
+  /** Of several engines, the instant of each rule. */
+  readonly spentUs: Cost
   /** For each rule two numbers: the generation of its state, and the slot that counts the hold. */
   readonly holds: Float64Array
 }

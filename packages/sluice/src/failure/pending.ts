@@ -35,6 +35,7 @@ export class Pending implements Request, Timed {
   readonly change: Cost
   readonly resolve: (decision: Decision | undefined) => void
   readonly reject: (error: unknown) => void
+  readonly pending = undefined
   result: Held | undefined = undefined
   isSent = false
   isContended = false

@@ -33,7 +33,7 @@ export function finishRow(set: LaidRules, row: Row, held: Held, change: Cost, no
     if (units > 0 && algorithm.grows) growList(rule, cells, at, lists, nowUs)
     const state = stateOf(rule, cells, at, lists)
     if (units > 0) algorithm.spend(state, at, rule, units, nowUs)
-    else if (units < 0) algorithm.refund(state, at, rule, -units, nowUs, held.spentUs)
+    else if (units < 0) algorithm.refund(state, at, rule, -units, nowUs, costAt(held.spentUs, i))
   }
 }
 

@@ -238,7 +238,8 @@ export function costIn(cost: Cost, places: readonly number[]): Cost {
 export function heldIn({ cost, spentUs, holds }: Held, places: readonly number[]): Held {
   return {
     cost: places.map((place) => costAt(cost, place)),
-    spentUs,
+    // Rules of one row are spent at one instant.
+    spentUs: costAt(spentUs, places[0]),
     holds: Float64Array.from(
       { length: 2 * places.length },
       (_, i) => holds[2 * places[i >> 1] + (i & 1)],

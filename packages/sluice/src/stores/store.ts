@@ -107,6 +107,7 @@ export type Verb =
   | 'charge'
   | 'refund'
   | 'finish'
+  | 'takeBack'
   | 'extend'
   | 'block'
   | 'unblock'
@@ -155,6 +156,11 @@ export interface Request {
   /** The permit that `finish` and `extend` are about, and what `finish` charges besides. */
   readonly held: Held | undefined
   readonly change: Cost
+  /**
+   * The id of a check that `takeBack` may undo, and for how many microseconds its row remembers it: where
+   * the rows of a decision go one by one.
+   */
+  readonly pending: { readonly id: string; readonly lifeUs: number } | undefined
   /** What a check holds that was admitted, or a permit that was extended. */
   result: Held | undefined
   /** Units that a check would like to lease. */

@@ -211,6 +211,7 @@ function requestFor(
     held: letter === 'f' || letter === 'e' ? heldOf(more) : undefined,
     change: units,
     result: undefined,
+    pending: undefined,
     lease: letter === 'l' ? more[0] : 0,
     untilUs: verb === 'refund' ? more[0] : 0,
     isContended: false,

@@ -4,7 +4,7 @@ import type { JointSet } from '../joint.ts'
 import type { Batch, JointBatch } from '../remote/engine.ts'
 import { requestsOf } from '../remote/queue.ts'
 import type { RemoteRules } from '../remote/remote-rules.ts'
-import type { Request } from '../store.ts'
+import type { Request, Verb } from '../store.ts'
 import { CLOCK_LINE, EXPIRY } from './script.ts'
 import { twinsText } from './twins.ts'
 
@@ -394,9 +394,11 @@ function jointWords(
 ): string[] {
   const words = sets.map((set) => (isTwinned(set) ? `${numberOf(set)}@` : '-'))
   for (const [i, first] of firsts.entries()) {
+    const requests = requestsOf(first)
+    if (requests.some(({ pending }) => pending !== undefined)) continue
     if (!places[i].every((place) => isTwinned(sets[place]))) continue
     const rows = places[i].map((place) => place + 1)
-    words.push(`${rows.join()}@${requestsOf(first).map(jointText).join('')}`)
+    words.push(`${rows.join()}@${requests.map(jointText).join('')}`)
   }
   return words
 }
@@ -407,7 +409,7 @@ export function isTwinned({ lines }: RemoteRules): boolean {
 }
 
 /** letters stand for verbs in the script; a check that leases is an `l`, and one that holds an `a`. */
-export const letters = {
+export const letters: Readonly<Partial<Record<Verb, string>>> = {
   ...{ check: 'c', peek: 'p', charge: 'd', refund: 'r', finish: 'f', extend: 'e' },
   ...{ block: 'b', unblock: 'u', reset: 'x' },
 }

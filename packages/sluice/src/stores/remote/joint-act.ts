@@ -1,5 +1,7 @@
-import { type Cost, costsAny } from '../../core/cost.ts'
+import { type Cost, costAt, costsAny } from '../../core/cost.ts'
 import type { Decision } from '../../core/decision.ts'
+import type { Held } from '../../core/held.ts'
+import { finishRow } from '../../rows/hold.ts'
 import type { OpenRow } from '../../rows/open-row.ts'
 import { admitRow } from '../../rows/row.ts'
 import { costIn, heldIn, type JointSet, joined, noteHeld } from '../joint.ts'
@@ -27,7 +29,7 @@ export function actJointAll(
 
 /** All rules of all rows admit, or nothing is spent. */
 function check(request: Request, rows: readonly OpenRow[], nowUs: number): Decision {
-  const { verb, cost, generation } = request
+  const { verb, cost, generation, pending } = request
   const set = request.set as JointSet
   const isSpend = verb === 'check'
   for (const part of set.parts) part.set.generation = generation
@@ -37,6 +39,7 @@ function check(request: Request, rows: readonly OpenRow[], nowUs: number): Decis
       rows[i].isChanged = true
     }
     if (set.holds) noteHeld(set)
+    if (pending) remember(rows[0], pending, { cost, spentUs: nowUs, holds: set.held }, nowUs)
   }
   const decision = decisionOnAll(set, rows, cost, nowUs)
   const isHeld = generation > 0 && decision.allowed
@@ -69,6 +72,10 @@ function decisionOnAll(
 function change(request: Request, rows: readonly OpenRow[], nowUs: number): undefined {
   const { cost, held, change } = request
   const set = request.set as JointSet
+  if (request.verb === 'takeBack') {
+    takeBack(request, rows[0], nowUs)
+    return
+  }
   let isExtended = request.verb === 'extend'
   for (const [i, row] of rows.entries()) {
     const own = request.rows![i].set as RemoteRules
@@ -99,4 +106,41 @@ export function decideJointHere(
 ): Decision {
   waitOn(set, rows, cost, nowUs)
   return decisionOnAll(set, rows, cost, nowUs)
+}
+
+/** The label of a spend that may be taken back. No algorithm has such a code: nodes copy the line. */
+const labelOf = (id: string) => `? ~${id}`
+
+/** Writes a spend down as a line of the row: its instant, and units, generation and slot of each rule. */
+function remember(
+  row: OpenRow,
+  { id, lifeUs }: { readonly id: string; readonly lifeUs: number },
+  { cost, holds }: Held,
+  nowUs: number,
+): void {
+  const cells = [nowUs]
+  for (let i = 0; 2 * i < holds.length; i += 1) {
+    cells.push(costAt(cost, i), holds[2 * i], holds[2 * i + 1])
+  }
+  const freshMs = Math.ceil((nowUs + lifeUs) / 1_000)
+  row.others = [...row.others, { cells, freshMs, label: labelOf(id) }]
+}
+
+/** Takes back a spend that the row remembers, once. */
+function takeBack({ set, pending }: Request, row: OpenRow, nowUs: number): void {
+  const label = labelOf(pending!.id)
+  const line = row.others.find((each) => each.label === label)
+  if (!line || line.freshMs! * 1_000 <= nowUs) return
+  const [spentUs, ...cells] = line.cells
+  const rules = cells.length / 3
+  const cost = Array.from({ length: rules }, (_, i) => cells[3 * i])
+  const holds = Float64Array.from(
+    { length: 2 * rules },
+    (_, i) => cells[3 * (i >> 1) + 1 + (i & 1)],
+  )
+  const change = cost.map((units) => -units)
+  const [{ set: own }] = (set as JointSet).parts
+  finishRow(own as RemoteRules, row, { cost, spentUs, holds }, change, nowUs)
+  row.others = row.others.filter((each) => each !== line)
+  row.isChanged = true
 }

@@ -107,10 +107,13 @@ export function createLane(
     return trips.size === 0 && sharedTrips >= STEADY && length >= WORTH_TWO && length < MOST
   }
 
-  /** Whether the engine only reads the row, so that no other trip may be about its key. */
-  function isRead({ set, rows }: Request): boolean {
+  /** Whether the engine only reads the rows, so that no other trip may be about their key. */
+  function isRead(first: Request): boolean {
+    const { set, rows } = first
     if (!rows) return !engine.decides(set as RemoteRules)
-    return rows.some((row) => !engine.decides(row.set as RemoteRules))
+    // The library itself writes down what may be taken back.
+    const isPending = requestsOf(first).some(({ pending }) => pending !== undefined)
+    return isPending || rows.some((row) => !engine.decides(row.set as RemoteRules))
   }
 
   async function send(batch: Batch): Promise<void> {

@@ -12,6 +12,7 @@ import { type Answers, createLane, type Lane } from './lane.ts'
 import { createLeases, type LeaseOptions } from './leases.ts'
 import type { RowNames } from './names.ts'
 import { type RemoteRules, remoteRules } from './remote-rules.ts'
+import { spread } from './spread.ts'
 
 /** RemoteTable is the table of one limiter name; each limiter opens it with its own timeout. */
 export interface RemoteTable {
@@ -85,7 +86,7 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     const { verb, key } = request
     const set = request.set as RemoteRules
     if (request.lease > 0) leases?.note(set, key, leased, trip)
-    if (decision && verb === 'check' && !decision.allowed) {
+    if (decision && verb === 'check' && !decision.allowed && !request.pending) {
       denied?.note(request, rows, trip, decision.retryAfterMs)
     }
     if (!decision && verb !== 'charge') denied?.drop(key, request.rows)
@@ -104,14 +105,32 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
 
   function ask(requests: readonly Request[], timeoutMs: number): void {
     const nowMs = performance.now()
-    const used = requests.map((request) => {
-      prepare(request)
+    const used: Lane[] = []
+    const add = (request: Request) => {
       const lane = laneOf(request)
       lane.add(request)
-      return lane
-    })
+      used.push(lane)
+    }
+    const send = (request: Request) => {
+      const lane = laneOf(request)
+      lane.add(request)
+      lane.go(performance.now(), timeoutMs)
+    }
+    for (const request of requests) {
+      prepare(request)
+      const { rows } = request
+      if (rows && isSpread(rows)) void spread(request, rows, timeoutMs, send)
+      else add(request)
+    }
     // A lane that was there before finds nothing in line any more.
     for (const lane of used) lane.go(nowMs, timeoutMs)
+  }
+
+  /** Whether no trip reaches these rows together. */
+  function isSpread([first, ...others]: readonly RequestRow[]): boolean {
+    if (others.length === 0) return false
+    const slot = engine.slotOf(first.name)
+    return engine.isRowwise || others.some(({ name }) => engine.slotOf(name) !== slot)
   }
 
   /** Sees to what this node holds of a key before the store is asked. */
@@ -131,9 +150,10 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     return new Promise((resolve, reject) => {
       const idle = { isContended: false, order: 0, next: undefined, lease: 0 }
       const none = { generation: 0, held: undefined, change: 0, result: undefined }
+      const alone = { pending: undefined }
       const sent = { fields: undefined, rows: undefined, isSent: false }
       const request: Request = {
-        ...{ verb: 'refund', set, key, cost, untilUs, ...idle, ...none, ...sent },
+        ...{ verb: 'refund', set, key, cost, untilUs, ...idle, ...none, ...sent, ...alone },
         dueMs: performance.now() + timeoutMs,
         done: () => resolve(),
         failed: reject,
