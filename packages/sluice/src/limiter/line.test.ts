@@ -126,15 +126,11 @@ describe.each([
   })
 
   it('reckons with the calls that are really ahead', async () => {
-    const { join, advance, limiter } = made(onePerSecond, isLater)
+    const { join, limiter } = made(onePerSecond, isLater)
     limiter.check('a')
     for (let i = 0; i < 5; i += 1) void join('zero')
-    const outlooks = [
-      join('late', { maxWaitUs: 1 }),
-      join('first', { maxWaitUs: 1, priority: 1 }),
-    ] as const
-    await advance(0)
-    const [last, first] = await Promise.all(outlooks)
+    const last = await join('late', { maxWaitUs: 1 })
+    const first = await join('first', { maxWaitUs: 1, priority: 1 })
     expect([last.decision.retryAfterMs, first.decision.retryAfterMs]).toEqual([6_000, 1_000])
   })
 
@@ -272,7 +268,7 @@ describe('a line on checks that come later', () => {
     await advance(0)
     for (let i = 0; i < 4; i += 1) await advance(1_000)
     await slow
-    await advance(0)
+    for (let i = 0; i < 2; i += 1) await advance(1_000)
     expect(passed).toEqual(['first', 'second', 'third', 'fourth'])
   })
 

@@ -34,63 +34,64 @@ const MOST_OVERTAKING = 16
 /** Place is one call in line. */
 export interface Place {
   readonly waiter: Waiter
-  deadlineUs: number
   /** Later calls that were put before it. */
   overtaken: number
-  /** Ends its delay in a leaky bucket. */
-  delay?: AbortController
-  resolve(checked: Checked): void
-  reject(reason: unknown): void
+  /** Whether something changed since its last check began. */
+  isWoken: boolean
+  sleeper?: AbortController
+  /** Why the call is to end. */
+  stop?: { readonly reason: unknown }
 }
 
 /** Line is the calls that wait for one key. */
 export interface Line {
-  /** End its being woken by each of its parts. */
-  wakes: readonly (() => void)[]
   /** The calls that are not admitted yet, in the order in which they go. */
   readonly places: Place[]
   /** The units that all of `places` want. */
   units: number
-  /** Calls not answered yet: those in `places`, and those that wait out a delay. */
+  /** All calls, with those that wait out a delay. */
   waiting: number
-  /** The call that is served: its check is under way, or the line sleeps until its next check. */
-  head?: Place
-  /** When the line wakes up. */
-  wakeUs: number
-  /** Whether something changed since the last check began. */
-  isWoken?: boolean
-  sleeper?: AbortController
+  /** Take it out of what `wake` reaches. */
+  readonly unwakes: readonly (() => void)[]
 }
 
-/** insert puts a call into line and returns the units before it. */
-export function insert(line: Line, place: Place): number {
+/** enter puts a call into line. */
+export function enter(line: Line, place: Place): void {
   const { places } = line
   let at = places.length
-  let ahead = line.units
-  for (; at > 0 && overtakes(place, places[at - 1]); at -= 1) {
-    places[at - 1].overtaken += 1
-    ahead -= places[at - 1].waiter.cost
+  while (at > 0 && overtakes(place, places[at - 1])) {
+    at -= 1
+    places[at].overtaken += 1
   }
   places.splice(at, 0, place)
   line.units += place.waiter.cost
-  return ahead
 }
 
 function overtakes(place: Place, other: Place): boolean {
   return other.waiter.priority < place.waiter.priority && other.overtaken < MOST_OVERTAKING
 }
 
-/** remove takes a call out of line; false if it was not in line any more. */
-export function remove(line: Line, place: Place): boolean {
-  const at = line.places.indexOf(place)
-  if (at < 0) return false
-  line.places.splice(at, 1)
+/** leave takes a call out of line, if it is in line. If it was the head, the next one checks. */
+export function leave(line: Line, place: Place): void {
+  const { places } = line
+  const at = places.indexOf(place)
+  if (at < 0) return
+  places.splice(at, 1)
   line.units -= place.waiter.cost
-  return true
+  if (at === 0) wake(places[0])
 }
 
-/** wake makes the line check now. */
-export function wake(line: Line): void {
-  line.isWoken = true
-  line.sleeper?.abort()
+/** unitsBefore is what the calls before one want; before one that is not in line, all of them. */
+export function unitsBefore({ places, units }: Line, place: Place): number {
+  // Most calls look ahead when they are last.
+  const at = places.lastIndexOf(place)
+  if (at < 0) return units
+  return places.slice(at).reduce((before, { waiter }) => before - waiter.cost, units)
+}
+
+/** wake makes a call look again at once, or as soon as its present check is done. */
+export function wake(place: Place | undefined): void {
+  if (place === undefined) return
+  place.isWoken = true
+  place.sleeper?.abort()
 }

@@ -1,13 +1,22 @@
 import type { Clock } from '../core/clock.ts'
 import type { Decision } from '../core/decision.ts'
-import type { RuleSet } from '../stores/store.ts'
 import { createCalls } from './calls.ts'
-import { type Checked, insert, type Line, type Place, remove, type Waiter, wake } from './line.ts'
-import { type Outlook, outlookOf, usOf } from './wait-options.ts'
+import {
+  type Checked,
+  enter,
+  type Line,
+  leave,
+  type Place,
+  unitsBefore,
+  type Waiter,
+  wake,
+} from './line.ts'
+import { outlookOf, usOf } from './wait-options.ts'
 
 /**
  * WaitQueue keeps a line per key: higher priority first, and first come first served within one. Only
- * the head of a line decides. Where decisions are synchronous, so is everything but sleeping.
+ * the head of a line decides. Where decisions are synchronous, a call that passes at once has spent
+ * when `join` returns.
  */
 export interface WaitQueue {
   /**
@@ -17,7 +26,7 @@ export interface WaitQueue {
   join<T extends Checked>(key: string, waiter: Waiter<T>): Promise<T | Checked>
   /** How many calls wait for a key. */
   waiting(key: string): number
-  /** Makes each line that has this part check now. */
+  /** Makes the head of each line that has this part check now. */
   wake(part: string): void
   wakeAll(): void
   /** Rejects all calls that wait. */
@@ -30,26 +39,25 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
   const stops = createCalls<AbortSignal | undefined, unknown>()
 
   async function join(key: string, waiter: Waiter): Promise<Checked> {
-    const { signal, parts } = waiter
-    const line = lines.get(key) ?? open(key, parts ?? [key])
+    const { signal, parts = [key] } = waiter
+    const line = lines.get(key) ?? open(key, parts)
+    const place: Place = { waiter, overtaken: 0, isWoken: false }
     line.waiting += 1
     // One listener however many calls share the signal: runtimes report many as a leak.
     if (!stops.has(signal)) signal?.addEventListener('abort', aborted)
-    let forget = () => {}
+    const forget = stops.add(signal, (reason) => {
+      place.stop = { reason }
+      wake(place)
+    })
     try {
-      return await new Promise((resolve, reject) => {
-        const deadlineUs = nowUs() + waiter.maxWaitUs
-        const place = { waiter, deadlineUs, overtaken: 0, resolve, reject }
-        forget = stops.add(signal, (reason) => stop(line, place, reason))
-        enter(line, place)
-      })
+      return await stand(line, place)
     } finally {
       forget()
       if (!stops.has(signal)) signal?.removeEventListener('abort', aborted)
       line.waiting -= 1
       if (line.waiting === 0) {
         lines.delete(key)
-        for (const unwake of line.wakes) unwake()
+        for (const unwake of line.unwakes) unwake()
       }
     }
   }
@@ -59,125 +67,75 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
   }
 
   function open(key: string, parts: readonly string[]): Line {
-    const line: Line = { wakes: [], places: [], units: 0, waiting: 0, wakeUs: 0 }
-    line.wakes = parts.map((part) => wakes.add(part, () => wake(line)))
+    const places: Place[] = []
+    const unwakes = parts.map((part) => wakes.add(part, () => wake(places[0])))
+    const line = { places, units: 0, waiting: 0, unwakes }
     lines.set(key, line)
     return line
   }
 
-  function enter(line: Line, place: Place): void {
-    const { places, units } = line
-    if (places.length > 0 && places.length >= place.waiter.maxWaiting) {
-      place.deadlineUs = 0
-      void foresee(line, place, units)
-      return
-    }
-    const ahead = insert(line, place)
-    if (line.head === undefined) {
-      void serve(line)
-      return
-    }
-    if (places[0] === place || place.deadlineUs < line.wakeUs) wake(line)
-    void foresee(line, place, ahead)
-  }
-
-  /** Refuses a call behind the head if its turn is known to come too late. */
-  async function foresee(line: Line, place: Place, ahead: number): Promise<void> {
+  /** Stands in line until admitted, or until it is known that its turn would come too late. */
+  async function stand(line: Line, place: Place): Promise<Checked> {
+    const { places } = line
     const { waiter } = place
+    const deadlineUs = nowUs() + waiter.maxWaitUs
+    const isFull = places.length >= waiter.maxWaiting
+    if (!isFull || places.length === 0) enter(line, place)
     try {
-      const set = waiter.set()
-      const peeked = waiter.peek(set)
-      const seen = peeked instanceof Promise ? await peeked : peeked
-      if (place !== line.head) mayStay(line, place, outlookOf(seen, set.rules, ahead, waiter.cost))
-    } catch (error) {
-      stop(line, place, error)
-    }
-  }
-
-  /** Refuses a call that cannot pass in time. */
-  function mayStay(line: Line, place: Place, { waitUs, refusal }: Outlook): boolean {
-    const leftUs = place.deadlineUs - nowUs()
-    if (leftUs > 0 && waitUs <= leftUs) return true
-    remove(line, place)
-    place.resolve({ decision: refusal })
-    return false
-  }
-
-  /** Serves a line until it is empty. */
-  async function serve(line: Line): Promise<void> {
-    for (;;) {
-      const [head] = line.places
-      line.head = head
-      if (head === undefined) return
-      line.isWoken = false
-      try {
-        const set = head.waiter.set()
-        const seen = set.delays && head.waiter.peek(set)
-        const checking = check(head, set, seen instanceof Promise ? await seen : seen)
-        const checked = checking instanceof Promise ? await checking : checking
-        if (checked.decision.allowed) void pass(line, head, checked)
-        else if (settle(line, head, set, checked.decision)) await sleep(line)
-      } catch (error) {
-        stop(line, head, error)
+      for (;;) {
+        place.isWoken = false
+        const set = waiter.set()
+        const isHead = places[0] === place
+        let seen: Decision | undefined
+        if (!isHead || set.delays) {
+          const peeked = waiter.peek(set)
+          seen = peeked instanceof Promise ? await peeked : peeked
+        }
+        // A slot of a leaky bucket that is too far away is not taken.
+        if (isHead && !(seen && usOf(seen.delayMs) > deadlineUs - nowUs())) {
+          const taken = waiter.take(set)
+          const checked = taken instanceof Promise ? await taken : taken
+          seen = checked.decision
+          if (seen.allowed && !place.stop) return await held(line, place, checked)
+          if (seen.allowed) waiter.dropped?.(checked)
+        }
+        throwStopped(place)
+        const ahead = unitsBefore(line, place)
+        const { waitUs, refusal } = outlookOf(seen as Decision, set.rules, ahead, waiter.cost)
+        const leftUs = deadlineUs - nowUs()
+        if (isFull || leftUs <= 0 || waitUs > leftUs) return { decision: refusal }
+        await sleep(place, isHead ? Math.min(leftUs, againUs(waiter, refusal)) : leftUs)
       }
+    } finally {
+      leave(line, place)
     }
   }
 
-  /** Spends if it can, but takes no slot of a leaky bucket that is too far away. */
-  function check({ waiter, deadlineUs }: Place, set: RuleSet, seen: Decision | false) {
-    if (!seen || usOf(seen.delayMs) <= deadlineUs - nowUs()) return waiter.take(set)
-    return { decision: { ...seen, allowed: false, retryAfterMs: seen.delayMs } }
-  }
-
-  async function pass(line: Line, place: Place, admitted: Checked): Promise<void> {
-    const { waiter } = place
+  /** Leaves the line, and then waits out the delay of a leaky bucket. */
+  async function held(line: Line, place: Place, admitted: Checked): Promise<Checked> {
+    leave(line, place)
+    place.isWoken = false
     const { delayMs } = admitted.decision
-    if (!remove(line, place)) return waiter.dropped?.(admitted)
     try {
-      if (delayMs > 0) {
-        place.delay = new AbortController()
-        await clock.sleep(delayMs, place.delay.signal)
-      }
-      place.resolve(admitted)
+      if (delayMs > 0) await sleep(place, usOf(delayMs))
+      return admitted
     } catch (error) {
-      place.reject(error)
-      waiter.dropped?.(admitted)
+      place.waiter.dropped?.(admitted)
+      throw error
     }
-  }
-
-  /** Says when the line wakes up after a refusal of its head; false if the head does not stay. */
-  function settle(line: Line, head: Place, set: RuleSet, refused: Decision): boolean {
-    const { waiter } = head
-    if (waiter.maxWaiting === 0) head.deadlineUs = 0
-    if (!mayStay(line, head, outlookOf(refused, set.rules, 0, waiter.cost))) return false
-    const now = nowUs()
-    const retryUs = Math.max(1, usOf(refused.retryAfterMs))
-    const pollUs = (waiter.pollUs?.(refused) ?? retryUs) * (1 + Math.random() / 4)
-    line.wakeUs = now + Math.min(retryUs, pollUs)
-    for (const place of [...line.places]) {
-      // The time of one behind the head may be over before its turn has come.
-      if (place.deadlineUs <= now) void foresee(line, place, waiter.cost)
-      else line.wakeUs = Math.min(line.wakeUs, place.deadlineUs)
-    }
-    return true
   }
 
   /** Sleeps until it is time, or until woken. */
-  async function sleep(line: Line): Promise<void> {
-    if (line.isWoken) return
-    line.sleeper = new AbortController()
-    try {
-      await clock.sleep((line.wakeUs - nowUs()) / 1_000, line.sleeper.signal)
-    } catch (error) {
-      if (!line.isWoken) throw error
+  async function sleep(place: Place, us: number): Promise<void> {
+    if (!place.isWoken) {
+      place.sleeper = new AbortController()
+      try {
+        await clock.sleep(us / 1_000, place.sleeper.signal)
+      } catch (error) {
+        if (!place.isWoken) throw error
+      }
     }
-  }
-
-  function stop(line: Line, place: Place, reason: unknown): void {
-    remove(line, place)
-    place.delay?.abort()
-    place.reject(reason)
-    if (place === line.head) wake(line)
+    throwStopped(place)
   }
 
   return {
@@ -187,4 +145,15 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
     wakeAll: wakes.runAll,
     close: stops.runAll,
   }
+}
+
+function throwStopped({ stop }: Place): void {
+  if (stop) throw stop.reason
+}
+
+/** How long the head sleeps after a refusal, in microseconds. */
+function againUs(waiter: Waiter, refused: Decision): number {
+  const retryUs = Math.max(1, usOf(refused.retryAfterMs))
+  const pollUs = waiter.pollUs?.(refused) ?? retryUs
+  return Math.min(retryUs, pollUs * (1 + Math.random() / 4))
 }

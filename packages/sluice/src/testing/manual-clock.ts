@@ -27,7 +27,7 @@ export function manualClock(startUs: number = START_US): ManualClock {
     )
   }
   let nowUs = startUs
-  let sleepers: Sleeper[] = []
+  const sleepers = new Set<Sleeper>()
   return {
     nowUs: () => nowUs,
     advance(ms) {
@@ -39,8 +39,8 @@ export function manualClock(startUs: number = START_US): ManualClock {
         )
       }
       nowUs += us
-      const due = sleepers.filter((sleeper) => sleeper.dueUs <= nowUs)
-      sleepers = sleepers.filter((sleeper) => sleeper.dueUs > nowUs)
+      const due = [...sleepers].filter((sleeper) => sleeper.dueUs <= nowUs)
+      for (const sleeper of due) sleepers.delete(sleeper)
       for (const sleeper of due.sort((a, b) => a.dueUs - b.dueUs)) sleeper.wake()
     },
     sleep: (ms, signal) =>
@@ -48,7 +48,7 @@ export function manualClock(startUs: number = START_US): ManualClock {
         if (signal?.aborted) return reject(signal.reason)
         if (!(ms > 0)) return resolve()
         const abort = () => {
-          sleepers = sleepers.filter((other) => other !== sleeper)
+          sleepers.delete(sleeper)
           reject(signal?.reason)
         }
         const sleeper: Sleeper = {
@@ -59,7 +59,7 @@ export function manualClock(startUs: number = START_US): ManualClock {
           },
         }
         signal?.addEventListener('abort', abort, { once: true })
-        sleepers.push(sleeper)
+        sleepers.add(sleeper)
       }),
   }
 }
