@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest'
 import { concurrency } from '../algorithms/concurrency.ts'
 import { createLimiter, type Decision, leakyBucket, type Rule, tokenBucket } from '../index.ts'
 import { manualClock } from '../testing/index.ts'
+import { seededRandom } from '../testing/random.ts'
 import type { Checked, Waiter } from './line.ts'
 import { createWaitQueue } from './wait-queue.ts'
 
@@ -215,6 +216,39 @@ describe.each([
     await advance(1_000)
     await next
     expect(passed).toEqual(['next'])
+  })
+
+  it('answers every call, whatever happens, and keeps nothing of it', async () => {
+    for (let seed = 1; seed <= 10; seed += 1) {
+      const { join, advance, queue, limiter } = made(tokenBucket({ limit: 5, per: '1s' }), isLater)
+      const random = seededRandom(seed)
+      const answers: Promise<unknown>[] = []
+      const signals = [new AbortController(), new AbortController()]
+      for (let step = 0; step < 60; step += 1) {
+        const key = random.pick(['a', 'b'])
+        for (let calls = random.below(4); calls > 0; calls -= 1) {
+          const waiter = {
+            key,
+            cost: 1 + random.below(3),
+            priority: random.below(3),
+            maxWaitUs: random.below(3_000_000),
+            maxWaiting: random.below(12),
+            signal: random.pick([undefined, ...signals])?.signal,
+          }
+          answers.push(join(`${step}`, waiter).catch(() => undefined))
+        }
+        if (random.below(10) === 0) {
+          const [gone] = signals.splice(random.below(2), 1, new AbortController())
+          gone.abort(new Error('gone'))
+        }
+        if (random.below(5) === 0) limiter.reset(key)
+        if (random.below(5) === 0) queue.wake(key)
+        await advance(random.below(400))
+      }
+      for (let i = 0; i < 4; i += 1) await advance(1_000)
+      await Promise.all(answers)
+      expect([queue.waiting('a'), queue.waiting('b')]).toEqual([0, 0])
+    }
   })
 
   it('takes back what was admitted to a call that gave up while held for its slot', async () => {
