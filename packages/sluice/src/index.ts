@@ -44,7 +44,8 @@ export type {
   RunOptions,
   WaitOptions,
 } from './limiter/verbs.ts'
-export { type ThrottleOptions, throttled } from './outbound/outbound.ts'
+export { type ThrottledFetch, type ThrottledOptions, throttled } from './outbound/throttled.ts'
+export type { Throttled } from './outbound/turn.ts'
 export { createReplay, type Replay, type ReplayAnswer, replay } from './replay/replay.ts'
 export { type CompactStoreOptions, compactStore } from './stores/compact/compact.ts'
 export { type MemoryStoreOptions, memoryStore } from './stores/memory/memory.ts'

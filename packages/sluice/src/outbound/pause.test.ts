@@ -1,118 +1,12 @@
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
-import { SluiceError } from '../core/errors.ts'
 import { fieldsOf } from '../http/fields.ts'
 import { createLimiter } from '../limiter/limiter.ts'
 import { manualClock } from '../testing/manual-clock.ts'
-import { pauseOf, throttled } from './outbound.ts'
+import { pauseOf } from './pause.ts'
 
-let server: Server | undefined
 afterEach(() => {
   vi.unstubAllEnvs()
-  server?.closeAllConnections()
-  server?.close()
-})
-
-/** A server that answers as it is told, and notes when it was asked. */
-async function serve(
-  answer: (count: number) => { status: number; headers?: Record<string, string> },
-) {
-  const times: number[] = []
-  const asked: (string | undefined)[] = []
-  server = createServer((request, response) => {
-    times.push(performance.now())
-    asked.push(request.url)
-    const { status, headers } = answer(times.length)
-    response.writeHead(status, headers).end()
-  })
-  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve))
-  return { times, asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` }
-}
-
-describe('throttled', () => {
-  it('makes calls at the pace of the limit, in order', async () => {
-    const { asked, url } = await serve(() => ({ status: 200 }))
-    const clock = manualClock()
-    const limiter = createLimiter(tokenBucket({ limit: 20, per: '1s', burst: 1 }), { clock })
-    const get = throttled(fetch, { limiter })
-    const all = [1, 2, 3, 4, 5].map((i) => get(`${url}${i}`))
-    for (const expected of [['/1'], ['/1', '/2'], ['/1', '/2', '/3']]) {
-      await expect.poll(() => asked).toEqual(expected)
-      clock.advance(49.999)
-      await new Promise((resolve) => setTimeout(resolve, 20))
-      expect(asked).toEqual(expected)
-      clock.advance(0.001)
-    }
-    await expect.poll(() => asked).toHaveLength(4)
-    clock.advance(50)
-    expect((await Promise.all(all)).every(({ ok }) => ok)).toBe(true)
-  })
-
-  it('leaves a server alone for as long as it asks, and only that one', async () => {
-    const { times, url } = await serve((count) =>
-      count === 1 ? { status: 429, headers: { 'retry-after': '1' } } : { status: 200 },
-    )
-    const limiter = createLimiter(tokenBucket({ limit: 100, per: '1s' }))
-    const get = throttled(fetch, { limiter })
-    expect((await get(url)).status).toBe(429)
-    expect((await get(url)).status).toBe(200)
-    expect(times[1] - times[0]).toBeGreaterThan(990)
-    expect(limiter.peek('https://other.example').allowed).toBe(true)
-  })
-
-  it('does not shorten a pause, and does not lose a response to a store that fails', async () => {
-    const answers: Record<string, string>[] = [
-      { 'retry-after': '3600' },
-      { ratelimit: '"x";r=0;t=1' },
-    ]
-    const { url } = await serve((count) => {
-      const headers = answers[count - 1] ?? {}
-      return { status: count === 1 ? 429 : 200, headers }
-    })
-    const limiter = createLimiter(tokenBucket({ limit: 100, per: '1s' }))
-    const get = throttled(fetch, { limiter, key: 'a' })
-    await Promise.all([get(url), get(url)])
-    expect(limiter.peek('a').retryAfterMs).toBeGreaterThan(3_500_000)
-    const failing: typeof limiter = {
-      ...limiter,
-      block() {
-        throw new SluiceError('SLUICE_STORE_UNAVAILABLE', 'away')
-      },
-    }
-    expect((await throttled(fetch, { limiter: failing, key: 'b' })(url)).status).toBe(200)
-  })
-
-  it('gives up at once when it would take too long, or when it is told to', async () => {
-    const { times, url } = await serve(() => ({ status: 200 }))
-    const limiter = createLimiter(tokenBucket({ limit: 1, per: '1h' }))
-    const get = throttled(fetch, { limiter, key: 'api', maxWaitMs: 100 })
-    await get(url)
-    await expect(get(url)).rejects.toMatchObject({ code: 'SLUICE_WAIT_TOO_LONG' })
-    const patient = throttled(fetch, { limiter, key: 'api', maxWaitMs: '2h' })
-    const signal = AbortSignal.timeout(20)
-    await expect(patient(url, { signal })).rejects.toMatchObject({ name: 'TimeoutError' })
-    expect(times).toHaveLength(1)
-  })
-
-  it('takes key and cost from the request', async () => {
-    const { url } = await serve(() => ({ status: 200 }))
-    const limiter = createLimiter(tokenBucket({ limit: 10, per: '1h' }))
-    const get = throttled(fetch, {
-      limiter,
-      key: (request) => request.headers.get('x-team') ?? 'none',
-      cost: ({ method }) => (method === 'POST' ? 3 : 1),
-    })
-    await get(url, { method: 'POST', body: 'x', headers: { 'x-team': 'a' } })
-    await get(new Request(url, { headers: { 'x-team': 'a' } }))
-    expect(limiter.peek('a').remaining).toBe(6)
-  })
-
-  it('takes options that make sense', () => {
-    expect(() => throttled(fetch, {} as never)).toThrow(/limiter must come from/)
-    expect(() => throttled(5 as never, {} as never)).toThrow(/must be a fetch/)
-  })
 })
 
 describe('pauseOf', () => {

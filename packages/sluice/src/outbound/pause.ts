@@ -1,69 +1,30 @@
-import { SluiceError, shown } from '../core/errors.ts'
-import { checkFunction, checkOptions } from '../core/options.ts'
-import type { AsyncLimiter, Limiter, WaitOptions } from '../limiter/verbs.ts'
+import { SluiceError } from '../core/errors.ts'
+import type { AsyncLimiter, Limiter } from '../limiter/verbs.ts'
 import { type BareItem, parseDictionary, parseList } from './structured-fields.ts'
-
-type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
-
-/** ThrottleOptions are those of `throttled`; the wait of a call has those of `limiter.wait`. */
-export interface ThrottleOptions extends Pick<WaitOptions, 'maxWaitMs' | 'maxWaiting'> {
-  readonly limiter: Limiter | AsyncLimiter
-  /** Whose limit a call counts against. Default: the origin it goes to. */
-  readonly key?: string | ((request: Request) => string)
-  /** What a call costs. Default 1. */
-  readonly cost?: number | ((request: Request) => number)
-}
-
-const NAMES = ['limiter', 'key', 'cost', 'maxWaitMs', 'maxWaiting']
 
 /** The longest pause that a server can ask for. */
 const LONGEST_PAUSE_MS = 24 * 3_600_000
 
 /**
- * throttled is a `fetch` that keeps to limits: each call waits its turn, first come first served
- * for its key. When a server answers that it has had enough (429 or 503 with Retry-After, or
- * RateLimit fields with nothing left), that key pauses for as long as it says, and the response is
- * handed to the caller: nothing is sent again. The signal of a call ends its wait; a wait that would
- * be too long rejects with `SLUICE_WAIT_TOO_LONG`.
+ * pauseFor blocks a key for as long as a response asks for, a day at most, unless it is blocked for
+ * longer, and returns that time. A store that fails does not cost the response.
  */
-export function throttled(fetch: Fetch, options: ThrottleOptions): Fetch {
-  checkOptions('throttled', options, NAMES)
-  if (typeof fetch !== 'function') {
-    throw new SluiceError(
-      'SLUICE_OPTION',
-      `throttled: the first argument must be a fetch, got ${shown(fetch)}.`,
-    )
-  }
-  const { limiter, key, cost = 1, maxWaitMs, maxWaiting } = options
-  if (typeof limiter?.wait !== 'function') {
-    throw new SluiceError(
-      'SLUICE_OPTION',
-      `throttled: limiter must come from createLimiter(), got ${shown(limiter)}.`,
-    )
-  }
-  if (typeof key !== 'string') checkFunction('throttled: key', key)
-
-  return async (input, init) => {
-    const request = new Request(input, init)
-    const own = typeof key === 'function' ? key(request) : (key ?? new URL(request.url).origin)
-    const units = typeof cost === 'function' ? cost(request) : cost
-    const { signal } = request
-    await limiter.wait(own, units, { signal, maxWaitMs, maxWaiting })
-    const response = await fetch(request)
-    await pause(limiter, own, Math.min(pauseOf(response, Date.now(), units), LONGEST_PAUSE_MS))
-    return response
-  }
-}
-
-/** Blocks a key, unless it is blocked for longer. A store that fails must not cost the response. */
-async function pause(limiter: Limiter | AsyncLimiter, key: string, pauseMs: number) {
-  if (pauseMs <= 0) return
+export async function pauseFor(
+  limiter: Limiter | AsyncLimiter,
+  key: string,
+  response: Response,
+  nowMs: number,
+  cost: number,
+): Promise<number> {
+  const pauseMs = Math.min(pauseOf(response, nowMs, cost), LONGEST_PAUSE_MS)
+  if (pauseMs <= 0) return 0
   try {
     const { source, retryAfterMs } = await limiter.peek(key, 0)
     if (source !== 'blocked' || retryAfterMs < pauseMs) await limiter.block(key, pauseMs)
   } catch (error) {
     if (!(error instanceof SluiceError && error.code === 'SLUICE_STORE_UNAVAILABLE')) throw error
   }
+  return pauseMs
 }
 
 /**
