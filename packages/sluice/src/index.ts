@@ -44,6 +44,7 @@ export type {
   RunOptions,
   WaitOptions,
 } from './limiter/verbs.ts'
+export { type ThrottleOptions, throttle } from './outbound/throttle.ts'
 export { type ThrottledFetch, type ThrottledOptions, throttled } from './outbound/throttled.ts'
 export type { Throttled } from './outbound/turn.ts'
 export { createReplay, type Replay, type ReplayAnswer, replay } from './replay/replay.ts'
