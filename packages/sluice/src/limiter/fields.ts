@@ -62,9 +62,14 @@ function createFields(names: readonly string[]): Fields {
     names,
     read(key) {
       check(key)
-      const read = names.map((name) => (name === GLOBAL ? GLOBAL : readField(key, name)))
-      if (own.length === 0 || names.some((name, i) => name !== GLOBAL && read[i] !== null))
-        return read
+      const read: (string | null)[] = []
+      let isAny = own.length === 0
+      for (const name of names) {
+        const value = name === GLOBAL ? GLOBAL : readField(key, name)
+        if (value !== null && name !== GLOBAL) isAny = true
+        read.push(value)
+      }
+      if (isAny) return read
       throw wrong('must have a field that is not null')
     },
     readPart(key) {

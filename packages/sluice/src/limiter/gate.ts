@@ -60,7 +60,7 @@ export function createGate(
   const sets = new WeakMap<readonly Rule[], Map<string, RuleSet>>()
   const names = new Set((policy?.ruleLists ?? [only!]).flat().map((rule) => rule.name))
   const tierField = policy?.tierBy === undefined ? 0 : (fields?.names.indexOf(policy.tierBy) ?? 0)
-  const onlySet = only && !fields ? use(only) : undefined
+  const onlySet = only && use(only)
   let closed = false
 
   /** The set of the rules that hold: those of a field that is null are off. */
@@ -81,7 +81,7 @@ export function createGate(
 
   function setOf(key: AnyKey, options: CallOptions | undefined): RuleSet {
     if (options !== undefined) checkTier(options)
-    if (onlySet !== undefined) return onlySet
+    if (onlySet !== undefined && (typeof key === 'string' || !key.includes(null))) return onlySet
     if (policy === undefined) return setFor(only!, key)
     const own = typeof key === 'string' ? key : key[tierField]
     if (own === null) return setFor(policy.rulesFor('', policy.shownTier), key)

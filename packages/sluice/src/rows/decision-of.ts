@@ -71,6 +71,21 @@ function decisionOfAll(
   return sameDecision(each, allowed, blockedUs)
 }
 
+/** tellRules puts what each rule decides into `each`, at these places. */
+export function tellRules(
+  set: LaidRules,
+  row: Row,
+  cost: Cost,
+  allowed: boolean,
+  nowUs: number,
+  each: RuleDecision[],
+  places: readonly number[],
+): void {
+  for (let i = 0; i < places.length; i += 1) {
+    each[places[i]] = ruleDecision(set, i, row, costAt(cost, i), allowed, nowUs)
+  }
+}
+
 /** sameDecision is the decision of rules that all count the same units: the least and the longest. */
 export function sameDecision(
   each: readonly RuleDecision[],

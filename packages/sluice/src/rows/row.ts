@@ -56,6 +56,16 @@ export function decideRow(
   return wait
 }
 
+/** askRow asks every rule and spends nothing: the first half of a decision over several rows. */
+export function askRow(set: LaidRules, row: Row, cost: Cost, nowUs: number): number {
+  const { only } = set
+  if (only === undefined) return decideRules(set, row, cost, false, nowUs)
+  const at = row.base + set.onlyAt
+  const wait = checkedWait(only.algorithm.waitUs(row.cells, at, only, cost as number, nowUs), only)
+  set.waitUs[0] = wait
+  return wait
+}
+
 /** The same for any rules, step by step. */
 function decideRules(set: LaidRules, row: Row, cost: Cost, spend: boolean, nowUs: number): number {
   const { rules, waitUs } = set

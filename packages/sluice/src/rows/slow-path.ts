@@ -14,6 +14,10 @@ import type { Start } from './start.ts'
 export interface SlowPath {
   /** How many keys have started from the floor. */
   floored: number
+  /** The row that was decided on last. */
+  decided: Row
+  /** How long a key is still blocked, in microseconds. */
+  blockedUs(key: string, nowUs: number): number
   /** Moves to the key's row, whatever it was written for; false when it has none. */
   seek(key: string): boolean
   /** Moves to the key's row, written for these rules; false when it has none. */
@@ -41,9 +45,6 @@ export interface SlowPath {
 }
 
 export function createSlowPath(rows: Rows, start: Start, blocks: Blocks): SlowPath {
-  /** The row that was decided on. */
-  let decided: Row = rows
-
   function seek(key: string): boolean {
     return rows.aim(key) || rows.find(key)
   }
@@ -60,7 +61,7 @@ export function createSlowPath(rows: Rows, start: Start, blocks: Blocks): SlowPa
   /** A newcomer is decided on what it starts from, and has a row once it has spent. */
   function enter(set: LaidRules, key: string, cost: Cost, spend: boolean, nowUs: number): number {
     start.prepare(set, nowUs)
-    decided = start
+    slowPath.decided = start
     const { onFloor } = start
     const wait = decideRow(set, start, cost, spend && !onFloor, nowUs)
     if (!spend || wait > 0 || !costsAny(cost) || set.stateless) return wait
@@ -69,13 +70,15 @@ export function createSlowPath(rows: Rows, start: Start, blocks: Blocks): SlowPa
       admitRow(set, start, cost, nowUs)
     }
     slowPath.insert(key, set.tag, nowUs)
-    decided = rows
+    slowPath.decided = rows
     return wait
   }
 
   const slowPath: SlowPath = {
     floored: 0,
+    decided: rows,
     seek,
+    blockedUs,
 
     find(set, key, nowUs) {
       if (!seek(key)) return false
@@ -93,20 +96,20 @@ export function createSlowPath(rows: Rows, start: Start, blocks: Blocks): SlowPa
       const blocked = blockedUs(key, nowUs)
       const spends = spend && blocked === 0
       if (!isKnown) return enter(set, key, cost, spends, nowUs) + blocked
-      decided = rows
+      slowPath.decided = rows
       if (rows.tag !== set.tag && !spend) {
         // A look must not carry the row over.
         start.preview(set, nowUs)
-        decided = start
+        slowPath.decided = start
       } else if (rows.tag !== set.tag) {
         adopt(set, nowUs)
       }
-      return decideRow(set, decided, cost, spends, nowUs) + blocked
+      return decideRow(set, slowPath.decided, cost, spends, nowUs) + blocked
     },
 
     decision(set, key, cost, spend, isKnown, nowUs) {
       slowPath.decide(set, key, cost, spend, isKnown, nowUs)
-      return decisionOf(set, decided, cost, blockedUs(key, nowUs), nowUs)
+      return decisionOf(set, slowPath.decided, cost, blockedUs(key, nowUs), nowUs)
     },
   }
   return slowPath

@@ -2,12 +2,12 @@ import { costsAny } from '../core/cost.ts'
 import type { Rule } from '../core/rule.ts'
 import type { Table } from '../stores/store.ts'
 import { type Blocks, createBlocks } from './blocks.ts'
-import { decisionOf } from './decision-of.ts'
+import { decisionOf, tellRules } from './decision-of.ts'
 import { createFloors, type Floors } from './floors.ts'
 import { chargesOf, extendRow, finishRow, holdsNothing } from './hold.ts'
 import { type Column, createLayout, type LaidRules, type Layout } from './layout.ts'
 import { createLists } from './lists.ts'
-import { decideRow, refundRow, spendRow } from './row.ts'
+import { admitRow, askRow, decideRow, refundRow, spendRow } from './row.ts'
 import type { RowCare, Rows } from './rows.ts'
 import { createSlowPath } from './slow-path.ts'
 import { createStart, dropLists } from './start.ts'
@@ -38,8 +38,9 @@ export function createTable(
   const start = createStart(layout, lists, floors, rows)
   const slowPath = createSlowPath(rows, start, blocks)
   const { find, seek } = slowPath
-  /** Whether the key that was asked about has a row. */
+  /** Whether the key that was asked about has a row, and that was written for the rules that asked. */
   let isAsked = false
+  let isPlain = false
 
   function use(rules: readonly Rule[]): LaidRules {
     const list = rows.holdsLists ? undefined : rules.find((rule) => rule.algorithm.grows)
@@ -81,11 +82,20 @@ export function createTable(
     },
 
     ask(set, key, cost, spend, nowUs) {
-      isAsked = spend ? find(set, key, nowUs) : seek(key)
+      isAsked = rows.aim(key) || rows.find(key)
+      isPlain = isAsked && rows.tag === set.tag && blocks.size === 0
+      if (isPlain) return askRow(set, rows, cost, nowUs)
+      if (isAsked && spend && rows.tag !== set.tag) find(set, key, nowUs)
       return slowPath.decide(set, key, cost, false, isAsked, nowUs)
     },
-    answer: (set, key, cost, spend, nowUs) =>
-      slowPath.decision(set, key, cost, spend, isAsked, nowUs),
+    take(set, key, cost, nowUs) {
+      if (isPlain) admitRow(set, rows, cost, nowUs)
+      else slowPath.decide(set, key, cost, true, isAsked, nowUs)
+    },
+    tell(set, key, cost, allowed, nowUs, each, places) {
+      tellRules(set, isPlain ? rows : slowPath.decided, cost, allowed, nowUs, each, places)
+      return isPlain ? 0 : slowPath.blockedUs(key, nowUs)
+    },
 
     charge(set, key, cost, nowUs) {
       if (!costsAny(cost) || set.stateless) return

@@ -46,29 +46,56 @@ export function createJointTable(
     atUs = readUs(),
   ): Decision {
     for (const part of set.parts) part.set.generation = set.generation
-    const decisions = isExact
-      ? decideExactly(set, keys, cost, spend, atUs)
-      : decideInTurn(set, keys, cost, spend, atUs)
+    if (isExact) return decideExactly(set, keys, cost, spend, atUs)
+    const decisions = decideInTurn(set, keys, cost, spend, atUs)
     if (set.holds) noteHeld(set)
     return joined(set, cost, decisions)
   }
 
-  /** Nobody changes a table between its two halves. */
+  /** The same instant for all tables, which do not change between the halves. */
   function decideExactly(
+    set: JointSet,
+    keys: FieldKey,
+    cost: Cost,
+    spend: boolean,
+    atUs: number,
+  ): Decision {
+    const { parts } = set
+    const passes = askAll(set, keys, cost, spend, atUs)
+    if (spend && passes && costsAny(cost)) takeAll(set, keys, cost, atUs)
+    const each: RuleDecision[] = []
+    let blockedUs = 0
+    for (let i = 0; i < parts.length; i += 1) {
+      const { field, set: own, places } = parts[i]
+      const units = costIn(cost, places)
+      const us = tables[field].tell!(own, keys[field]!, units, passes, atUs, each, places)
+      if (us > blockedUs) blockedUs = us
+    }
+    return summed(set, cost, each, passes, blockedUs)
+  }
+
+  function askAll(
     { parts }: JointSet,
     keys: FieldKey,
     cost: Cost,
     spend: boolean,
     atUs: number,
-  ): Decision[] {
-    let passes = spend
-    for (const { field, set, places } of parts) {
+  ): boolean {
+    let passes = true
+    for (let i = 0; i < parts.length; i += 1) {
+      const { field, set, places } = parts[i]
       const waitUs = tables[field].ask!(set, keys[field]!, costIn(cost, places), spend, atUs)
       if (waitUs > 0) passes = false
     }
-    return parts.map(({ field, set, places }) =>
-      tables[field].answer!(set, keys[field]!, costIn(cost, places), passes, atUs),
-    )
+    return passes
+  }
+
+  function takeAll(set: JointSet, keys: FieldKey, cost: Cost, atUs: number): void {
+    for (let i = 0; i < set.parts.length; i += 1) {
+      const { field, set: own, places } = set.parts[i]
+      tables[field].take!(own, keys[field]!, costIn(cost, places), atUs)
+    }
+    if (set.holds) noteHeld(set)
   }
 
   function decideInTurn(
@@ -123,16 +150,9 @@ export function createJointTable(
     allow(set, keys, cost, nowUs) {
       if (!isExact) return decide(set, keys, cost, true, nowUs).allowed
       const atUs = nowUs ?? readUs()
-      let passes = true
-      for (const { field, set: own, places } of set.parts) {
-        const waitUs = tables[field].ask!(own, keys[field]!, costIn(cost, places), true, atUs)
-        if (waitUs > 0) passes = false
-      }
-      if (!passes || !costsAny(cost)) return passes
-      for (const { field, set: own, places } of set.parts) {
-        tables[field].allow(own, keys[field]!, costIn(cost, places), atUs)
-      }
-      return true
+      const passes = askAll(set, keys, cost, true, atUs)
+      if (passes && costsAny(cost)) takeAll(set, keys, cost, atUs)
+      return passes
     },
     charge(set, keys, cost, nowUs) {
       for (const { field, set: own, places } of set.parts) {
@@ -276,7 +296,17 @@ export function joined(set: JointSet, cost: Cost, decisions: readonly Decision[]
       each[places[j]] = allowed || rule.delayMs === 0 ? rule : { ...rule, delayMs: 0 }
     }
   }
-  if (set.holds || typeof cost !== 'number') return mixedDecision(rules, each, allowed, blockedUs)
+  return summed(set, cost, each, allowed, blockedUs)
+}
+
+function summed(
+  { rules, holds }: JointSet,
+  cost: Cost,
+  each: readonly RuleDecision[],
+  allowed: boolean,
+  blockedUs: number,
+): Decision {
+  if (holds || typeof cost !== 'number') return mixedDecision(rules, each, allowed, blockedUs)
   return sameDecision(each, allowed, blockedUs)
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import type { Cost } from '../core/cost.ts'
-import type { Decision } from '../core/decision.ts'
+import type { Decision, RuleDecision } from '../core/decision.ts'
 import type { Held } from '../core/held.ts'
 import type { AnyKey, FieldKey } from '../core/key.ts'
 import type { Rule } from '../core/rule.ts'
@@ -58,8 +58,21 @@ export interface Table<Set extends RuleSet = RuleSet, Key = string> {
    * if `spend` is set, and gives the wait, 0 if it admits. Left out by tables that other threads change.
    */
   ask?(set: Set, key: Key, cost: Cost, spend: boolean, nowUs: number): number
-  /** The second half, right after: spends if `spend` is set, and decides. */
-  answer?(set: Set, key: Key, cost: Cost, spend: boolean, nowUs: number): Decision
+  /** The second half, right after: spends. */
+  take?(set: Set, key: Key, cost: Cost, nowUs: number): void
+  /**
+   * After that: puts what each rule decides into `each`, at these places, and gives how long the key is
+   * blocked, in microseconds.
+   */
+  tell?(
+    set: Set,
+    key: Key,
+    cost: Cost,
+    allowed: boolean,
+    nowUs: number,
+    each: RuleDecision[],
+    places: readonly number[],
+  ): number
   charge(set: Set, key: Key, cost: Cost, nowUs: number): void
   /** Gives back what was spent at `spentUs`; with `RECENT` the latest spends. */
   refund(set: Set, key: Key, cost: Cost, nowUs: number, spentUs: number): void
