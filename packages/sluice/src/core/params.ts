@@ -16,8 +16,11 @@ export interface Param {
   readonly choices: readonly string[] | undefined
   /** Its value where it is left out. */
   fallback(limit: number): number | string
-  /** Gives the value back if it is valid, and throws otherwise. A word has no white space. */
-  check(where: string, value: unknown): number | string
+  /**
+   * Gives the value back if it is valid, and throws otherwise. A word has no white space. `params` has
+   * the parameters declared before this one, and `per` where that is a word.
+   */
+  check(where: string, value: unknown, params: Params): number | string
 }
 
 interface WholeOptions {

@@ -137,12 +137,12 @@ function perUsOf({ periods }: Algorithm, where: string, per: unknown): number {
 
 /** Reads the algorithm's own parameters, each once, and fills in those that are left out. */
 function paramsOf(algorithm: Algorithm, options: RuleOptions, name: string): Params {
-  const params: Record<string, number | string> = {}
-  if (algorithm.periods) params.per = options.per
+  const params: Record<string, number | string> = algorithm.periods ? { per: options.per } : {}
   for (const [key, param] of Object.entries(algorithm.params)) {
     const given = (options as unknown as Record<string, unknown>)[key]
     const where = `rule "${name}": ${key}`
-    const value = given === undefined ? param.fallback(options.limit) : param.check(where, given)
+    const value =
+      given === undefined ? param.fallback(options.limit) : param.check(where, given, params)
     checkWord(where, value)
     params[key] = value
   }
