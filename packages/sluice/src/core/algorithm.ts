@@ -80,9 +80,9 @@ export interface Algorithm {
    * `t` of functions that do as those here: `t.wait(s, r, cost, now)` as `waitUs`, `t.spend(…)` and
    * `t.refund(…)` alike, and `t.fresh(s, r)` as `freshAtUs`. The cells are `s[1]`, `s[2]`, …; of the
    * rule there are `r.limit`, `r.per`, `r.capacity`, `r.gap`, `r.rest`, `r.parts`, `r.full` and
-   * `r.full_rest`, its own parameters by their names, and `r.period`, the word where `per` is one;
-   * times are microseconds. `t.grows` is set where the state is a list, empty at first. Our own
-   * algorithms give the name that their twin has in `algorithms/lua/index.ts`.
+   * `r.full_rest`, its own parameters by their names, `r.period`, the word where `per` is one, and
+   * `r.edges`, what `edgesAround` of its windows gave; times are microseconds. `t.grows` is set where the state is a list, empty at first. Our
+   * own algorithms give the name that their twin has in `algorithms/lua/index.ts`.
    */
   readonly lua: string
   /** How many cells a state of this rule takes. 0: the rule keeps no state. */
@@ -165,6 +165,13 @@ export interface Windows {
   readonly leastUs: number
   /** Whether they begin at given instants, so that an interval of `leastUs` may reach into two. */
   readonly edges: boolean
+  /**
+   * Where a twin cannot work out when they begin, as in time zones: the instants around `nowUs` at which
+   * they do, ascending, with the whole window before that of `nowUs` and the one after it. The twin has
+   * them as `r.edges`. An engine whose clock is not between the first and the last decides nothing, and
+   * is asked again.
+   */
+  readonly edgesAround?: (nowUs: number) => readonly number[]
 }
 
 /** RECENT stands for the instant of a spend that is not known: it was the latest. */

@@ -84,8 +84,8 @@ function scriptOf(text: string): Script {
 }
 
 const decide: Script = (rows, keys, [deadline, json, ...words], nowUs) => {
-  if (isPast(deadline, nowUs)) return [nowUs]
   const sets = setsOf(json)
+  if (isPast(deadline, nowUs) || !sets.every(({ edges }) => isWithin(edges, nowUs))) return [nowUs]
   const values = keys.map((key) => rows.get(key)?.text ?? null)
   const opened = new Map<number, OpenRow>()
   const write = (i: number, row: OpenRow) => {
@@ -143,6 +143,11 @@ function jointOf(sets: readonly RemoteRules[]): JointSet {
   }
 }
 
+/** Whether an instant is within the edges of each rule that came with some. */
+function isWithin(edges: readonly (readonly number[])[], nowUs: number): boolean {
+  return edges.every((some) => nowUs >= some[0] && nowUs < some[some.length - 1])
+}
+
 const swap: Script = (rows, keys, [deadline, ...words], nowUs) => {
   if (isPast(deadline, nowUs)) return -1
   if (keys.some((key, i) => (rows.get(key)?.text ?? '') !== words[3 * i])) return 0
@@ -164,8 +169,8 @@ function isPast(deadline: string, nowUs: number): boolean {
 }
 
 /** The rules of a word of the script: those of the first set where it names none. */
-function setOf(sets: readonly RemoteRules[], word: string): RemoteRules {
-  return sets[word.includes('@') ? Number.parseInt(word, 10) - 1 : 0]
+function setOf(sets: readonly ToldSet[], word: string): RemoteRules {
+  return sets[word.includes('@') ? Number.parseInt(word, 10) - 1 : 0].set
 }
 
 const verbs = Object.fromEntries(
@@ -173,7 +178,7 @@ const verbs = Object.fromEntries(
 )
 
 /** The requests that a word of the script stands for, each with the next one behind it. */
-function requestsIn(word: string, sets: readonly RemoteRules[]): Request {
+function requestsIn(word: string, sets: readonly ToldSet[]): Request {
   return requestsOfSet(word.includes('@') ? word : `c${word}x1`, setOf(sets, word))
 }
 
@@ -232,15 +237,23 @@ function heldOf([spentUs, ...holds]: readonly number[]): Held {
   }
 }
 
-const decoded = new Map<string, readonly RemoteRules[]>()
+/** The rules of a set in a call, and the edges of those that have some. */
+interface ToldSet {
+  readonly set: RemoteRules
+  readonly edges: readonly (readonly number[])[]
+}
+
+const decoded = new Map<string, readonly ToldSet[]>()
 
 /** The sets of rules in a call; nodes send the same ones again and again. */
-function setsOf(json: string): readonly RemoteRules[] {
+function setsOf(json: string): readonly ToldSet[] {
   let sets = decoded.get(json)
   if (!sets) {
-    sets = (JSON.parse(json) as { rules: { label: string }[] }[]).map(({ rules }) =>
-      remoteRules(rules.map(({ label }) => ruleOf(label))),
-    )
+    const told = JSON.parse(json) as { rules: { label: string; edges?: number[] }[] }[]
+    sets = told.map(({ rules }) => ({
+      set: remoteRules(rules.map(({ label }) => ruleOf(label))),
+      edges: rules.flatMap(({ edges }) => (edges ? [edges] : [])),
+    }))
     decoded.set(json, sets)
   }
   return sets

@@ -1,5 +1,6 @@
 import { type Cost, costAt, isSameCost } from '../../core/cost.ts'
 import type { Rule } from '../../core/rule.ts'
+import type { OwnLine } from '../../rows/open-row.ts'
 import type { JointSet } from '../joint.ts'
 import type { Batch, JointBatch } from '../remote/engine.ts'
 import { requestsOf } from '../remote/queue.ts'
@@ -11,8 +12,8 @@ import { twinsText } from './twins.ts'
 /**
  * DECIDE does any number of requests, all at one instant of Redis's own clock, and answers with what it
  * found: the text of each row, and the instant. What became of each request follows from that, and the
- * caller works it out with the algorithms' own arithmetic. Where the deadline has passed nothing is done,
- * and the instant is the whole answer.
+ * caller works it out with the algorithms' own arithmetic. Where the deadline has passed, or the
+ * instant is outside the edges of a rule, nothing is done, and the instant is the whole answer.
  *
  * KEYS: the names of the rows, whose format is in `rows/codec.ts`. ARGV: the deadline, or 0; the sets of
  * rules that are used, as JSON; a word for each row; and a word for each list of requests about several
@@ -34,6 +35,8 @@ for i = 1, #sets do
   local set = sets[i]
   set.only, set.out = #set.rules == 1 and set.rules[1], {}
   for _, rule in ipairs(set.rules) do
+    local edges = rule.edges
+    if edges and (now < edges[1] or now >= edges[#edges]) then return { now } end
     local twin = twins[rule.algorithm]
     rule.twin, rule.wait, rule.spend, rule.fresh = twin, twin.wait, twin.spend, twin.fresh
     rule.s = { 0, 0, 0 }
@@ -382,7 +385,7 @@ export function decideArgs(batch: Batch, untilUs: number): string[] {
         const set = first.set as RemoteRules
         return isTwinned(set) ? wordOf(numberOf(set), first) : '-'
       })
-  const json = `[${sets.map(jsonOf).join()}]`
+  const json = `[${sets.map((set) => jsonOf(set, untilUs)).join()}]`
   return [String(names.length), ...names, String(untilUs), json, ...words]
 }
 
@@ -481,21 +484,43 @@ function placesOf({ set, rows }: Request): number[] {
   )
 }
 
-const known = new WeakMap<RemoteRules, string>()
+/** A set of rules as the script takes it, with the edges around an instant of this interval. */
+interface Told {
+  readonly json: string
+  readonly fromUs: number
+  readonly toUs: number
+}
 
-/** A set of rules as the script takes it. */
-function jsonOf(set: RemoteRules): string {
-  let json = known.get(set)
-  if (json === undefined) {
-    const rules = set.lines.map(({ rule, label }) => told(rule, label))
-    json = JSON.stringify({ rules, ...formsOf(set) })
-    known.set(set, json)
+const known = new WeakMap<RemoteRules, Told>()
+
+/** A set of rules for about the instant `nowUs`. */
+function jsonOf(set: RemoteRules, nowUs: number): string {
+  let told = known.get(set)
+  if (!told || nowUs < told.fromUs || nowUs >= told.toUs) {
+    told = toldOf(set, nowUs)
+    known.set(set, told)
   }
-  return json
+  return told.json
+}
+
+/** Good until one of the edges is crossed, so that the whole periods around it are always there. */
+function toldOf(set: RemoteRules, nowUs: number): Told {
+  const edges = set.lines.map(({ rule }) => edgesOf(rule, nowUs))
+  const all = edges.flatMap((some) => some ?? [])
+  const rules = set.lines.map((line, i) => ruleFor(line, edges[i]))
+  return {
+    json: JSON.stringify({ rules, ...formsOf(set) }),
+    fromUs: Math.max(...all.filter((edge) => edge <= nowUs)),
+    toUs: Math.min(...all.filter((edge) => edge > nowUs)),
+  }
+}
+
+function edgesOf(rule: Rule, nowUs: number): readonly number[] | undefined {
+  return rule.algorithm.windows?.(rule).edgesAround?.(nowUs)
 }
 
 /** A rule as Lua gets it: `per` is microseconds there, so the word is `period`. */
-function told(rule: Rule, label: string): object {
+function ruleFor({ rule, label }: OwnLine, edges: readonly number[] | undefined): object {
   const { per: period, ...params } = rule.params
   return {
     ...(period === undefined ? params : { period, ...params }),
@@ -510,6 +535,7 @@ function told(rule: Rule, label: string): object {
     parts: rule.gapParts,
     full: rule.fullUs,
     full_rest: rule.fullRest,
+    edges,
   }
 }
 

@@ -33,7 +33,7 @@ export interface Trip {
 /** Found is what a trip found: the engine's time, and the text of each key's row or null. */
 export interface Found {
   readonly nowUs: number
-  /** undefined where the deadline had passed: nothing was done. */
+  /** undefined where nothing was done: the deadline had passed, or the time was not the one expected. */
   readonly texts: readonly (string | null)[] | undefined
   /** What the engine knows the rows by, where it does not compare texts. */
   readonly versions?: readonly unknown[]
