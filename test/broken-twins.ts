@@ -19,6 +19,7 @@ type Patch = (algorithm: Algorithm) => Partial<Algorithm>
 
 const isBucket = ({ name }: Algorithm) => ['token-bucket', 'gcra', 'leaky-bucket'].includes(name)
 const isWindow = ({ name }: Algorithm) => name === 'fixed-window'
+const isCalendar = ({ name }: Algorithm) => name === 'calendar-window'
 
 /** A memory store whose algorithms are patched. */
 function withAlgorithm(bug: string, patch: Patch): Twin {
@@ -316,7 +317,7 @@ export const twins: readonly Twin[] = [
   })),
 
   withAlgorithm('a month is announced to have 30 days', (a) =>
-    a.name === 'calendar-window'
+    isCalendar(a)
       ? {
           waitUs(cells, at, rule, cost, nowUs) {
             const waitUs = a.waitUs(cells, at, rule, cost, nowUs)
@@ -329,11 +330,26 @@ export const twins: readonly Twin[] = [
   ),
 
   withAlgorithm('a month ends in the time zone of the server', (a) =>
-    a.name === 'calendar-window'
+    isCalendar(a)
       ? {
           spend(cells, at, rule, cost, nowUs) {
             a.spend(cells, at, rule, cost, nowUs)
             if (rule.params.per === 'month') cells[at] -= 3_600e6
+          },
+        }
+      : {},
+  ),
+
+  withAlgorithm('a period ends at an edge of UTC, whatever its zone', (a) =>
+    isCalendar(a) ? { spend: (...call) => spendAhead(a, 0, ...call) } : {},
+  ),
+
+  withAlgorithm('a period ends by the offset that its zone has in January', (a) =>
+    isCalendar(a)
+      ? {
+          spend(cells, at, rule, cost, nowUs) {
+            const aheadUs = januaryUs(String(rule.params.zone), nowUs)
+            spendAhead(a, aheadUs, cells, at, rule, cost, nowUs)
           },
         }
       : {},
@@ -345,6 +361,24 @@ export const twins: readonly Twin[] = [
     },
   })),
 ]
+
+/** Spends by the calendar of clocks that are always so far ahead of UTC. */
+function spendAhead(
+  { spend }: Algorithm,
+  aheadUs: number,
+  ...[cells, at, rule, cost, nowUs]: Parameters<Algorithm['spend']>
+): void {
+  const utc = { ...rule, params: { ...rule.params, zone: 'UTC' } }
+  cells[at] += aheadUs
+  spend(cells, at, utc, cost, nowUs + aheadUs)
+  cells[at] -= aheadUs
+}
+
+/** How far a zone is ahead of UTC when the year begins. */
+function januaryUs(timeZone: string, nowUs: number): number {
+  const ms = Date.UTC(new Date(Math.floor(nowUs / 1e3)).getUTCFullYear(), 0)
+  return (Date.parse(`${new Date(ms).toLocaleString('sv-SE', { timeZone })}Z`) - ms) * 1e3
+}
 
 type Figure<T> = (cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number) => T
 

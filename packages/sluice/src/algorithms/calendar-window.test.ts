@@ -71,6 +71,24 @@ describe('calendarWindow', () => {
     expect(carried(hour, month, '2026-01-30T09:59Z', now)[1]).toBe(0)
   })
 
+  it('counts the units of a period in that of another zone, or with another first day', () => {
+    const month = calendarWindow({ limit: 10, per: 'month' })
+    const limited = calendarWindow({ limit: 5, per: 'month' })
+    const tokyo = calendarWindow({ limit: 10, per: 'month', zone: 'Asia/Tokyo' })
+    const fromMiddle = calendarWindow({ limit: 10, per: 'month', startsOn: 15 })
+    const carried = (to: Rule, nowAt: string) => {
+      const cells = spent(month, 4, at('2026-01-10'))
+      to.algorithm.carry(cells, 0, month, to, at(nowAt))
+      return [...cells]
+    }
+    expect(carried(limited, '2026-01-31T20:00Z')).toEqual([at('2026-02-01'), 4])
+    expect(carried(tokyo, '2026-01-31T14:59Z')).toEqual([at('2026-01-31T15:00Z'), 4])
+    expect(carried(tokyo, '2026-01-31T15:00Z')).toEqual([at('2026-02-28T15:00Z'), 4])
+    expect(carried(fromMiddle, '2026-01-14')).toEqual([at('2026-01-15'), 4])
+    expect(carried(fromMiddle, '2026-01-15')).toEqual([at('2026-02-15'), 4])
+    expect(carried(fromMiddle, '2026-02-01')[1]).toBe(0)
+  })
+
   it('frees nothing where time steps back to before a period that is carried over', () => {
     const [hour, month] = (['hour', 'month'] as const).map((per) =>
       calendarWindow({ limit: 4, per }),
@@ -88,6 +106,39 @@ describe('calendarWindow', () => {
     expect(remaining(cells, 0, rule, at('2026-02-01') - 1)).toBe(2)
     refund(cells, 0, rule, 3, at('2026-02-01'), RECENT)
     expect(remaining(cells, 0, rule, at('2026-02-01'))).toBe(5)
+  })
+
+  it('gives back what was spent on the same day of 25 hours, and nothing of the day before', () => {
+    const rule = calendarWindow({ limit: 5, per: 'day', zone: 'Europe/Berlin' })
+    const left = (spentAt: string, nowAt = '2026-10-25T22:59Z') => {
+      const cells = spent(rule, 4, at('2026-10-25T10:00Z'))
+      rule.algorithm.refund(cells, 0, rule, 2, at(nowAt), at(spentAt))
+      return rule.algorithm.remaining(cells, 0, rule, at(nowAt))
+    }
+    expect(left('2026-10-24T22:00Z')).toBe(3)
+    expect(left('2026-10-24T22:00Z', '2026-10-25T23:00Z')).toBe(5)
+    expect(left('2026-10-25T22:59Z')).toBe(3)
+    expect(left('2026-10-24T21:59Z')).toBe(1)
+    expect(left('2025-10-25T10:00Z')).toBe(1)
+  })
+
+  it('has no quota for a day that a country skips', () => {
+    const rule = calendarWindow({ limit: 1, per: 'day', zone: 'Pacific/Apia' })
+    const endOf = (text: string) => spent(rule, 1, at(text))[0]
+    expect(endOf('2011-12-30T09:59Z')).toBe(at('2011-12-30T10:00Z'))
+    expect(endOf('2011-12-30T10:00Z')).toBe(at('2011-12-31T10:00Z'))
+  })
+
+  it('opens nothing before an end that other time zone data gave', () => {
+    const rule = calendarWindow({ limit: 2, per: 'day', zone: 'Europe/Berlin' })
+    const { waitUs, refund, merge } = rule.algorithm
+    // This node expects the day to end at 22:00Z.
+    const cells = Float64Array.of(at('2026-06-01T23:00Z'), 2)
+    expect(waitUs(cells, 0, rule, 1, at('2026-06-01T22:30Z'))).toBe(1_800e6)
+    refund(cells, 0, rule, 1, at('2026-06-01T22:30Z'), at('2026-06-01T10:00Z'))
+    expect([...cells]).toEqual([at('2026-06-01T23:00Z'), 2])
+    merge(cells, 0, spent(rule, 1, at('2026-06-01T12:00Z')), 0, rule, at('2026-06-01T21:00Z'))
+    expect([...cells]).toEqual([at('2026-06-01T23:00Z'), 2])
   })
 
   it('becomes the harder of two states, and forgets what has ended', () => {
@@ -114,6 +165,9 @@ describe('calendarWindow', () => {
     expect(spent(daily(5), 1, at('2026-01-31T12:00Z'))[0]).toBe(at('2026-02-02'))
     // One in 10 / 3 days: the other nine have their unit as often.
     expect(spent(daily(3), 1, at('2026-01-31T12:00Z'))[0]).toBe(at('2026-02-04'))
+    // Over a day of 25 hours as well.
+    const berlin = shareOf(calendarWindow({ limit: 5, per: 'day', zone: 'Europe/Berlin' }), 10)
+    expect(spent(berlin, 1, at('2026-10-24T22:30Z'))[0]).toBe(at('2026-10-26T23:00Z'))
   })
 
   it('tells those in line no more than they have to wait at least', () => {
@@ -122,5 +176,10 @@ describe('calendarWindow', () => {
     expect(lineUs(rule, 0, 5 * DAY_US, 4, 3, 1)).toBe(0)
     expect(lineUs(rule, 0, 5 * DAY_US, 4, 4, 1)).toBe(5 * DAY_US)
     expect(lineUs(rule, 0, 5 * DAY_US, 0, 20, 1)).toBe((5 + 2 * 28) * DAY_US)
+    // Two edges, a quarter of an hour apart, when clocks are set forward from 02:45 to 03:45.
+    const chatham = calendarWindow({ limit: 1, per: 'hour', zone: 'Pacific/Chatham' })
+    const edges = chatham.algorithm.windows!(chatham).edgesAround!(at('2026-09-26T14:00Z'))
+    expect(edges[2] - edges[1]).toBe(900e6)
+    expect(lineUs(chatham, 0, 60e6, 0, 1, 1)).toBe(60e6 + 900e6)
   })
 })

@@ -1,22 +1,28 @@
 import { completeAlgorithm, RECENT } from '../core/algorithm.ts'
 import { MOST_COUNT } from '../core/exact.ts'
 import { type Rule, type RuleOptions, ruleFactory } from '../core/rule.ts'
+import { type Calendar, createCalendar } from './calendar.ts'
+import { startsOnParam } from './starts-on.ts'
+import { zoneParam } from './zone.ts'
 
 /** What `calendarWindow` takes. */
 export interface CalendarOptions extends RuleOptions {
-  /** The calendar period, in UTC. Weeks are those of ISO 8601: they start on Monday. */
+  /** The calendar period. */
   readonly per: 'hour' | 'day' | 'week' | 'month' | 'year'
+  /** The time zone that has the calendar, by its IANA name: `'Europe/Berlin'`. Default `'UTC'`. */
+  readonly zone?: string
+  /**
+   * The first day of a period. Of a week: 1, Monday, to 7, Sunday. Of a month: 1 to 31, which stands
+   * for the last day of a shorter month. Of a year: month and day, `'04-06'`; `'02-29'` is 28 February
+   * in other years. Default: Monday, the first of the month, 1 January. Hours and days have none.
+   */
+  readonly startsOn?: number | string
 }
 
 const HOUR_US = 3_600_000_000
 const DAY_US = 24 * HOUR_US
 
-/** Days from 0000-03-01 to 1970-01-01, in the Gregorian calendar. */
-const EPOCH_DAYS = 719_468
-
-/** Months from March on: January is the tenth, so that a leap day ends the year it is in. */
-const JANUARY = 10
-
+/** How long periods are in UTC; in other zones a few are longer, which only their edges tell. */
 const longestUs: Readonly<Record<string, number>> = {
   hour: HOUR_US,
   day: DAY_US,
@@ -25,16 +31,37 @@ const longestUs: Readonly<Record<string, number>> = {
   year: 366 * DAY_US,
 }
 
-/** The others are always as long. */
-const shortestUs: Readonly<Record<string, number>> = { month: 28 * DAY_US, year: 365 * DAY_US }
+const shortestUs: Readonly<Record<string, number>> = {
+  ...longestUs,
+  month: 28 * DAY_US,
+  year: 365 * DAY_US,
+}
+
+/**
+ * By how much a period may be shorter in other zones. Offsets are quarters of an hour, clocks are set
+ * forward by up to seven hours, and a country that crosses the date line loses a day.
+ */
+const lostUs: Readonly<Record<string, number>> = {
+  hour: HOUR_US * 0.75,
+  day: HOUR_US * 7,
+  week: HOUR_US * 31,
+  month: HOUR_US * 31,
+  year: HOUR_US * 31,
+}
 
 /** Cells: the microsecond at which the period ends, and the units used in it. */
 const algorithm = completeAlgorithm({
   name: 'calendar-window',
   code: 'D',
+  params: { zone: zoneParam, startsOn: startsOnParam },
   periods: longestUs,
   lease: 'window',
-  windows: (rule) => ({ units: rule.limit, leastUs: leastUs(rule), edges: true }),
+  windows: (rule) => ({
+    units: rule.limit,
+    leastUs: leastUs(rule),
+    edges: true,
+    edgesAround: calendarOf(rule).edgesAround,
+  }),
   lua: 'calendar-window',
   cells: () => 2,
 
@@ -44,12 +71,12 @@ const algorithm = completeAlgorithm({
 
   spend(cells, at, rule, cost, nowUs) {
     const used = usedIn(cells, at, nowUs)
-    if (used === 0) cells[at] = endOf(rule, nowUs)
+    if (used === 0) cells[at] = calendarOf(rule).endUs(nowUs)
     cells[at + 1] = Math.min(used + cost, MOST_COUNT)
   },
 
   refund(cells, at, rule, cost, nowUs, spentUs) {
-    if (spentUs !== RECENT && endOf(rule, spentUs) !== cells[at]) return
+    if (spentUs !== RECENT && calendarOf(rule).endUs(spentUs) !== cells[at]) return
     cells[at + 1] = Math.max(0, usedIn(cells, at, nowUs) - cost)
   },
 
@@ -60,11 +87,11 @@ const algorithm = completeAlgorithm({
   // What counts now counts in the other period that is open now. Where time has stepped back to
   // before the state's own period, now is the end of that: the later edge frees nothing early.
   carry(cells, at, from, to, nowUs) {
-    if (from.params.per === to.params.per) return
+    if (calendarOf(from) === calendarOf(to)) return
     cells[at + 1] = usedIn(cells, at, nowUs)
     if (cells[at + 1] === 0) return
-    const isBack = endOf(from, nowUs) < cells[at]
-    cells[at] = endOf(to, isBack ? cells[at] - 1 : nowUs)
+    const isBack = calendarOf(from).endUs(nowUs) < cells[at]
+    cells[at] = calendarOf(to).endUs(isBack ? cells[at] - 1 : nowUs)
   },
 
   merge(cells, at, other, otherAt, _rule, nowUs) {
@@ -84,42 +111,36 @@ function usedIn(cells: Float64Array, at: number, nowUs: number): number {
   return nowUs < cells[at] ? cells[at + 1] : 0
 }
 
-function leastUs({ params: { per } }: Rule): number {
-  return shortestUs[per] ?? longestUs[per]
+function leastUs({ params: { per, zone } }: Rule): number {
+  return shortestUs[per] - (zone === 'UTC' ? 0 : lostUs[per])
+}
+
+const calendars = new Map<string, Calendar>()
+const calendarsOfRules = new WeakMap<Rule, Calendar>()
+
+/** The calendar of a rule; alike rules have the same. */
+function calendarOf(rule: Rule): Calendar {
+  return calendarsOfRules.get(rule) ?? newCalendar(rule)
 }
 
 /**
- * The first microsecond of the next period. The rule of one of many nodes may have a longer `perUs`,
- * since it has at least one unit: it skips as many periods.
+ * The rule of one of many nodes may have a longer `perUs`, since it has at least one unit: it skips as
+ * many periods.
  */
-function endOf({ params: { per }, perUs }: Rule, nowUs: number): number {
-  const us = nowUs + (Math.ceil(perUs / longestUs[per]) - 1) * longestUs[per]
-  if (per === 'hour') return us - (us % HOUR_US) + HOUR_US
-  const day = Math.floor(us / DAY_US)
-  if (per === 'day') return (day + 1) * DAY_US
-  // 1970-01-01 was a Thursday.
-  if (per === 'week') return (day + 7 - ((day + 3) % 7)) * DAY_US
-  // By the mean length of a year: at its beginning that may still be the year before.
-  let year = Math.floor(((day + EPOCH_DAYS) * 400) / 146_097)
-  if (dayOf(year + 1, 0) <= day) year += 1
-  const month = Math.floor((5 * (day - dayOf(year, 0)) + 2) / 153)
-  if (per === 'month') return dayOf(year, month + 1) * DAY_US
-  return dayOf(month < JANUARY ? year : year + 1, JANUARY) * DAY_US
+function newCalendar(rule: Rule): Calendar {
+  const { per, zone, startsOn } = rule.params
+  const skipped = Math.ceil(rule.perUs / longestUs[per]) - 1
+  const text = `${per} ${zone} ${startsOn} ${skipped}`
+  const calendar = calendars.get(text) ?? createCalendar(`${per}`, `${zone}`, startsOn, skipped)
+  calendars.set(text, calendar)
+  calendarsOfRules.set(rule, calendar)
+  return calendar
 }
 
 /**
- * The first day of a month, counted from 1970. Years begin in March, which is month 0, so months
- * of 31 and 30 days alternate in fives: 153 days each.
- */
-function dayOf(year: number, month: number): number {
-  const years = month < 12 ? year : year + 1
-  const leapDays = Math.floor(years / 4) - Math.floor(years / 100) + Math.floor(years / 400)
-  return 365 * years + leapDays + Math.floor((153 * (month % 12) + 2) / 5) - EPOCH_DAYS
-}
-
-/**
- * calendarWindow admits `limit` units per hour, day, week, month or year of the calendar, in UTC:
- * quotas as they stand in a contract. Up to twice the limit may pass in a short time across the
- * edge of two periods. `perUs` of its rules is the longest such period: 31 and 366 days.
+ * calendarWindow admits `limit` units per hour, day, week, month or year of the calendar in any time
+ * zone, daylight saving included: quotas as they stand in a contract. Up to twice the limit may pass
+ * in a short time across the edge of two periods. `perUs` of its rules is the longest such period in
+ * UTC: 31 and 366 days.
  */
 export const calendarWindow = ruleFactory<CalendarOptions, 'calendar-window'>(algorithm)

@@ -14,8 +14,7 @@ const FEBRUARY_2104 = YEAR_2104 + 31 * DAY
 const MARCH_2104 = FEBRUARY_2104 + 29 * DAY
 const YEAR_2105 = YEAR_2104 + 366 * DAY
 
-/** calendarTraces are the hand-written behaviours of the calendar window. */
-export const calendarTraces: readonly Trace[] = [
+const inUtc: readonly Trace[] = [
   {
     name: 'counts by the month, from its first microsecond to its last',
     rule: calendarWindow({ limit: 3, per: 'month' }),
@@ -102,3 +101,152 @@ export const calendarTraces: readonly Trace[] = [
     ],
   },
 ]
+
+/**
+ * In 2100 clocks are set forward in Havana on 14 March at midnight, in New York then at two, in Berlin on
+ * 28 March, on Lord Howe Island on 3 October by half an hour; and back on 7 November, 31 October and
+ * 4 April.
+ */
+const inZones: readonly Trace[] = [
+  {
+    name: 'has a day of 23 hours when clocks are set forward',
+    rule: calendarWindow({ limit: 2, per: 'day', zone: 'Europe/Berlin' }),
+    start: '2100-03-27T23:00:00Z',
+    lines: [
+      [0, 2, true, 0, 0],
+      [0, 1, false, 0, 23 * HOUR],
+      [3 * HOUR, 1, false, 0, 20 * HOUR],
+      [23 * HOUR - 0.001, 1, false, 0, 0.001],
+      [23 * HOUR, 2, true, 0, 0],
+      [23 * HOUR, 1, false, 0, DAY],
+    ],
+  },
+  {
+    name: 'has a day of 25 hours when clocks are set back',
+    rule: calendarWindow({ limit: 2, per: 'day', zone: 'Europe/Berlin' }),
+    start: '2100-10-30T22:00:00Z',
+    lines: [
+      [0, 2, true, 0, 0],
+      [0, 1, false, 0, 25 * HOUR],
+      [DAY, 1, false, 0, HOUR],
+      [25 * HOUR - 0.001, 1, false, 0, 0.001],
+      [25 * HOUR, 1, true, 1, 0],
+      [25 * HOUR, 2, false, 1, DAY],
+    ],
+  },
+  {
+    name: 'begins a day without a midnight at the end of the gap',
+    rule: calendarWindow({ limit: 1, per: 'day', zone: 'America/Havana' }),
+    start: '2100-03-14T04:00:00Z',
+    lines: [
+      [0, 1, true, 0, 0],
+      [0, 1, false, 0, HOUR],
+      [HOUR - 0.001, 1, false, 0, 0.001],
+      [HOUR, 1, true, 0, 0],
+      [HOUR, 1, false, 0, 23 * HOUR],
+      [DAY, 1, true, 0, 0],
+    ],
+  },
+  {
+    name: 'begins a day with two midnights at the first',
+    rule: calendarWindow({ limit: 1, per: 'day', zone: 'America/Havana' }),
+    start: '2100-11-07T03:00:00Z',
+    lines: [
+      [0, 1, true, 0, 0],
+      [HOUR - 0.001, 1, false, 0, 0.001],
+      [HOUR, 1, true, 0, 0],
+      [2 * HOUR, 1, false, 0, DAY],
+      [26 * HOUR - 0.001, 1, false, 0, 0.001],
+      [26 * HOUR, 1, true, 0, 0],
+    ],
+  },
+  {
+    name: 'has an hour of 30 minutes when clocks are set forward by as much',
+    rule: calendarWindow({ limit: 1, per: 'hour', zone: 'Australia/Lord_Howe' }),
+    start: '2100-10-02T14:30:00Z',
+    lines: [
+      [0, 1, true, 0, 0],
+      [0, 1, false, 0, HOUR],
+      [HOUR, 1, true, 0, 0],
+      [HOUR, 1, false, 0, HOUR / 2],
+      [1.5 * HOUR - 0.001, 1, false, 0, 0.001],
+      [1.5 * HOUR, 1, true, 0, 0],
+      [1.5 * HOUR, 1, false, 0, HOUR],
+    ],
+  },
+  {
+    name: 'has an hour of 90 minutes when clocks are set back by 30',
+    rule: calendarWindow({ limit: 1, per: 'hour', zone: 'Australia/Lord_Howe' }),
+    start: '2100-04-03T14:00:00Z',
+    lines: [
+      [0, 1, true, 0, 0],
+      [HOUR, 1, false, 0, HOUR / 2],
+      [1.5 * HOUR - 0.001, 1, false, 0, 0.001],
+      [1.5 * HOUR, 1, true, 0, 0],
+    ],
+  },
+  {
+    name: 'begins days at midnight in a zone that is 45 minutes off',
+    rule: calendarWindow({ limit: 1, per: 'day', zone: 'Asia/Kathmandu' }),
+    start: START_2100,
+    lines: [
+      [18 * HOUR, 1, true, 0, 0],
+      [18 * HOUR, 1, false, 0, HOUR / 4],
+      [18.25 * HOUR - 0.001, 1, false, 0, 0.001],
+      [18.25 * HOUR, 1, true, 0, 0],
+      [18.25 * HOUR, 1, false, 0, DAY],
+    ],
+  },
+  {
+    name: 'begins months on the 31st, or the last day of a shorter one',
+    rule: calendarWindow({ limit: 1, per: 'month', zone: 'Europe/Berlin', startsOn: 31 }),
+    start: '2100-01-30T23:00:00Z',
+    lines: [
+      [0, 1, true, 0, 0],
+      [0, 1, false, 0, 28 * DAY],
+      [28 * DAY - 0.001, 1, false, 0, 0.001],
+      [28 * DAY, 1, true, 0, 0],
+      [28 * DAY, 1, false, 0, 31 * DAY - HOUR],
+      [59 * DAY - HOUR - 0.001, 1, false, 0, 0.001],
+      [59 * DAY - HOUR, 1, true, 0, 0],
+      [59 * DAY - HOUR, 1, false, 0, 30 * DAY],
+    ],
+  },
+  {
+    name: 'begins weeks on Sunday if that is their first day',
+    rule: calendarWindow({ limit: 1, per: 'week', zone: 'America/New_York', startsOn: 7 }),
+    start: '2100-03-14T05:00:00Z',
+    lines: [
+      [0, 1, true, 0, 0],
+      [0, 1, false, 0, 7 * DAY - HOUR],
+      [7 * DAY - HOUR - 0.001, 1, false, 0, 0.001],
+      [7 * DAY - HOUR, 1, true, 0, 0],
+      [7 * DAY - HOUR, 1, false, 0, 7 * DAY],
+    ],
+  },
+  {
+    name: 'begins years on 6 April',
+    rule: calendarWindow({ limit: 1, per: 'year', zone: 'Europe/London', startsOn: '04-06' }),
+    start: '2100-04-05T22:00:00Z',
+    lines: [
+      [0, 1, true, 0, 0],
+      [0, 1, false, 0, HOUR],
+      [HOUR, 1, true, 0, 0],
+      [HOUR, 1, false, 0, 365 * DAY],
+    ],
+  },
+  {
+    name: 'begins years on 29 February, or on the 28th where there is none',
+    rule: calendarWindow({ limit: 1, per: 'year', startsOn: '02-29' }),
+    start: '2103-02-28T00:00:00Z',
+    lines: [
+      [0, 1, true, 0, 0],
+      [0, 1, false, 0, 366 * DAY],
+      [366 * DAY, 1, true, 0, 0],
+      [366 * DAY, 1, false, 0, 365 * DAY],
+    ],
+  },
+]
+
+/** calendarTraces are the hand-written behaviours of the calendar window. */
+export const calendarTraces: readonly Trace[] = [...inUtc, ...inZones]

@@ -237,12 +237,58 @@ function calendarMeter(rule: Rule, period = '', spends: Spent[] = []): Meter {
   }
 }
 
-/** How much of a date's text names the period: of 2026-01-31T10:20, so many characters. */
-const named: Readonly<Record<string, number>> = { year: 4, month: 7, week: 10, day: 10, hour: 13 }
+/** Offsets from UTC are whole quarters of an hour, and change at such instants, since 2023. */
+const QUARTER_MS = 900_000
 
-/** The name of the calendar period of an instant; that of a week is its Monday. */
-function periodOf({ params: { per } }: Rule, us: number): string {
-  const date = new Date(Math.floor(us / 1_000))
-  if (per === 'week') date.setUTCDate(date.getUTCDate() - ((date.getUTCDay() + 6) % 7))
-  return date.toISOString().slice(0, named[per])
+/** Clocks have not been set back by more than this since 1995. */
+const BACK_QUARTERS = 12
+
+const named = new WeakMap<Rule, Map<number, string>>()
+
+/** The name of the calendar period of an instant, which is its first day or hour. */
+function periodOf(rule: Rule, us: number): string {
+  const { per, zone, startsOn } = rule.params
+  const quarter = Math.floor(us / 1_000 / QUARTER_MS)
+  const names = named.get(rule) ?? new Map<number, string>()
+  named.set(rule, names)
+  const name = names.get(quarter) ?? firstOf(`${per}`, clockAt(`${zone}`, quarter), startsOn)
+  names.set(quarter, name)
+  return name
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+/**
+ * The latest that clocks have shown up to a quarter of an hour: `2026-01-31T10`. Where they are set back
+ * across an edge that they have passed, the later period goes on.
+ */
+function clockAt(timeZone: string, quarter: number): string {
+  const options = { timeZone, hourCycle: 'h23', dateStyle: 'short', timeStyle: 'short' } as const
+  // Swedish dates are those of ISO 8601, which sort.
+  const format = formats.get(timeZone) ?? new Intl.DateTimeFormat('sv-SE', options)
+  formats.set(timeZone, format)
+  const shown = Array.from({ length: BACK_QUARTERS + 1 }, (_, back) =>
+    format.format((quarter - back) * QUARTER_MS),
+  )
+  return shown
+    .reduce((last, time) => (time > last ? time : last))
+    .slice(0, 13)
+    .replace(' ', 'T')
+}
+
+/** The first day or hour of the period that a local time is in, looked for day by day. */
+function firstOf(per: string, local: string, startsOn: number | string): string {
+  if (per === 'hour') return local
+  const date = new Date(local.slice(0, 10))
+  while (!isFirst(per, date, startsOn)) date.setUTCDate(date.getUTCDate() - 1)
+  return date.toISOString().slice(0, 10)
+}
+
+function isFirst(per: string, date: Date, startsOn: number | string): boolean {
+  if (per === 'day') return true
+  if (per === 'week') return date.getUTCDay() === Number(startsOn) % 7
+  const [month, day] = per === 'month' || startsOn === 1 ? [1, startsOn] : `${startsOn}`.split('-')
+  if (per === 'year' && date.getUTCMonth() + 1 !== Number(month)) return false
+  const lastDay = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate()
+  return date.getUTCDate() === Math.min(Number(day), lastDay)
 }

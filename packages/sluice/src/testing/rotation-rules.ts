@@ -14,7 +14,7 @@ export const rotationRules = [
   fixedWindow({ limit: 5, per: '4s', align: 'clock' }),
   slidingWindowCounter({ limit: 5, per: '4s' }),
   slidingWindowLog({ limit: 5, per: '4s' }),
-  calendarWindow({ limit: 5, per: 'hour' }),
+  calendarWindow({ limit: 5, per: 'hour', zone: 'Asia/Kathmandu' }),
 ]
 
 /** slowerRules are the same algorithms with other figures, for tiers between which keys switch. */
@@ -25,5 +25,5 @@ export const slowerRules = [
   fixedWindow({ limit: 6, per: '15s', align: 'clock' }),
   slidingWindowCounter({ limit: 6, per: '15s' }),
   slidingWindowLog({ limit: 6, per: '15s' }),
-  calendarWindow({ limit: 6, per: 'day' }),
+  calendarWindow({ limit: 6, per: 'day', zone: 'America/New_York' }),
 ]

@@ -85,12 +85,31 @@ export const ruleMakers: Readonly<Record<string, (random: Random, name?: string)
         queue: random.pick([0, 1, 2, 5, 100, 999_999_999_999]),
       }),
     ),
-  'calendar-window': (random, name) =>
-    calendarWindow({
-      limit: random.pick(limits),
-      per: random.pick(['hour', 'day', 'week', 'month', 'year']),
+  'calendar-window': (random, name) => {
+    const per = random.pick(['hour', 'day', 'week', 'month', 'year'] as const)
+    const limit = random.pick(limits)
+    return calendarWindow({
+      limit,
+      per,
+      zone: random.pick(zones),
+      startsOn: start(random, per),
       name,
-    }),
+    })
+  },
+}
+
+/** Zones whose clocks change by half an hour, by two, at midnight, and that are off by a quarter. */
+const zones = [
+  ...[undefined, 'UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe'],
+  ...['Antarctica/Troll', 'America/Havana', 'Atlantic/Azores', 'Pacific/Chatham', 'Asia/Kathmandu'],
+  ...['Africa/Cairo', 'America/Santiago', 'Pacific/Kiritimati', 'etc/gmt+12'],
+]
+
+function start(random: Random, per: string): number | string | undefined {
+  if (per === 'week') return random.pick([undefined, 1, 4, 7])
+  if (per === 'month') return random.pick([undefined, 1, 15, 28, 29, 30, 31])
+  if (per === 'year') return random.pick([undefined, '01-01', '04-06', '02-29', '12-31'])
+  return undefined
 }
 
 /** largeRuleMakers make rules of large limits where a limit is part of a product. */
