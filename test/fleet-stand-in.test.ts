@@ -61,7 +61,7 @@ describe('the stand-in for Redis answers as a real server does', () => {
   it.each([
     tokenBucket({ limit: 300, per: '1s', burst: 100 }),
     fixedWindow({ limit: 300, per: '1s' }),
-    calendarWindow({ limit: 300, per: 'month' }),
+    calendarWindow({ limit: 300, per: 'month', zone: 'Europe/Berlin', startsOn: 15 }),
   ])('to leases and gathered calls with $algorithm.name', async (rule) => {
     await redis.client.script('FLUSH')
     const lease = { units: 40, leaseMs: 100 }

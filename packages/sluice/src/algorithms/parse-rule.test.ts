@@ -27,6 +27,15 @@ describe('parseRule', () => {
     ['5/1d sliding-window-counter', slidingWindowCounter({ limit: 5, per: '1d' })],
     ['5/1s leaky-bucket queue 0', leakyBucket({ limit: 5, per: '1s', queue: 0 })],
     ['5000/month calendar-window', calendarWindow({ limit: 5_000, per: 'month' })],
+    ['5000/month', calendarWindow({ limit: 5_000, per: 'month' })],
+    [
+      '1000/month zone Europe/Berlin startsOn 15',
+      calendarWindow({ limit: 1_000, per: 'month', zone: 'Europe/Berlin', startsOn: 15 }),
+    ],
+    [
+      '9/year startsOn 04-06 zone etc/gmt+12 name tax',
+      calendarWindow({ limit: 9, per: 'year', zone: 'Etc/GMT+12', startsOn: '04-06', name: 'tax' }),
+    ],
     ['unlimited', unlimited()],
     ['unlimited name staff', unlimited({ name: 'staff' })],
   ])('reads %j', (text, rule) => {
@@ -50,6 +59,10 @@ describe('parseRule', () => {
     expect([text, tokenBucket({ limit: 60, per: 60_000 }).text]).toEqual(['60/1m', '60/1m'])
     expect(fixedWindow({ limit: 5, per: '24h', align: 'clock' }).text).toBe(
       '5/1d align clock fixed-window',
+    )
+    const zone = 'EUROPE/berlin'
+    expect(calendarWindow({ limit: 5, per: 'year', zone, startsOn: '01-01' }).text).toBe(
+      '5/year zone Europe/Berlin calendar-window',
     )
   })
 
@@ -75,7 +88,13 @@ describe('parseRule', () => {
     ['100/m', 'SLUICE_DURATION'],
     ['100/60000', 'SLUICE_DURATION'],
     ['100/1d calendar-window', 'SLUICE_DURATION'],
-    ['100/month', 'SLUICE_DURATION'],
+    ['100/month token-bucket', 'SLUICE_DURATION'],
+    ['100/month burst 5', 'SLUICE_OPTION'],
+    ['100/1m zone Europe/Berlin', 'SLUICE_OPTION'],
+    ['100/day zone Europe/Berln', 'SLUICE_OPTION'],
+    ['100/day startsOn 2', 'SLUICE_OPTION'],
+    ['100/week startsOn 8', 'SLUICE_OPTION'],
+    ['100/month zone', 'SLUICE_RULE_SYNTAX'],
     ['100/1m burst 0', 'SLUICE_RULE_BURST'],
     ['100/1m fixed-window burst 5', 'SLUICE_OPTION'],
     ['100/1m fixed-window align utc', 'SLUICE_OPTION'],

@@ -8,8 +8,9 @@ const ALIASES: Readonly<Record<string, string>> = { concurrent: 'concurrency' }
 
 /**
  * readRule reads a rule's text: `LIMIT/PER`, or `LIMIT` for an algorithm that holds; then in any order the
- * parameters with their values, `name NAME`, `by FIELD`, and the name of one of these algorithms. `name`
- * is for texts that have none.
+ * parameters with their values, `name NAME`, `by FIELD`, and the name of one of these algorithms. Without
+ * that it is the one that has such a word for PER, or else the usual one. `name` is for texts that have
+ * none.
  */
 export function readRule(text: string, algorithms: readonly Algorithm[], name?: string): Rule {
   const fail = (why: string): never => {
@@ -44,7 +45,10 @@ export function readRule(text: string, algorithms: readonly Algorithm[], name?: 
     }
     options[word] = kind === 'whole' ? Number(words[i]) : words[i]
   }
-  algorithm ??= algorithms.find(({ name }) => name === USUAL) ?? fail('it names no algorithm')
+  algorithm ??=
+    algorithms.find(({ periods }) => periods && Object.hasOwn(periods, found[2])) ??
+    algorithms.find(({ name }) => name === USUAL) ??
+    fail('it names no algorithm')
   try {
     return defineRule(algorithm, options as never)
   } catch (error) {

@@ -56,9 +56,23 @@ describe('a fleet that counts by the hour of the calendar', () => {
     }
   })
 
-  it.each([300, 1])('stays within its bound at %i an hour, cut off from Redis', async (limit) => {
-    const outages = [{ fromMs: 3_000_000, toMs: 4_400_000, nodes: 10 }]
-    const report = await run({ ...hour, rule: `${limit}/hour calendar-window`, outages })
+  it('admits the limit on each side of a full hour in a zone where that is half past', async () => {
+    const outages = [{ fromMs: 1_000, toMs: 1_500_000, nodes: 10 }]
+    const rule = '250/hour zone Asia/Kolkata'
+    const report = await run({ ...hour, rule, outages, forMs: 2_700_000, onStoreFailure: 'closed' })
+    expect(report).toMatchObject(held)
+    expect(report.admitted).toBeGreaterThan(480)
+    expect(report.admitted).toBeLessThanOrEqual(500)
+  })
+
+  it.each([
+    ['300/hour', 3_600_000],
+    ['1/hour', 3_600_000],
+    ['300/hour zone Asia/Kathmandu', 900_000],
+    ['1/hour zone Asia/Kathmandu', 900_000],
+  ])('stays within its bound at %s, cut off from Redis', async (rule, edgeMs) => {
+    const outages = [{ fromMs: edgeMs - 600_000, toMs: edgeMs + 800_000, nodes: 10 }]
+    const report = await run({ ...hour, rule, outages })
     expect(report).toMatchObject(held)
     expect(report.over).toBeGreaterThan(0)
     expect(report.sources.local).toBeGreaterThan(1_000)
