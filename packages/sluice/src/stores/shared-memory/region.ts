@@ -54,9 +54,9 @@ export const BLOCK_TAG = 4_095
 const MOST_TAGS = BLOCK_TAG - 1
 const LEAST_TAGS = 1_024
 
-/** Words before, and float64s per column, of a tag's entry. */
+/** Words before, and float64s per column, of a tag's entry: a rule's text has up to 64 characters. */
 export const TAG_HEAD_WORDS = 2
-export const TAG_CELLS = 7
+export const TAG_CELLS = 8
 
 /**
  * Region is where the parts of one table are, counted in 32-bit words from its beginning. All of

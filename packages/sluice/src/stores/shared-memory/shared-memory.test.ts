@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import {
+  calendarWindow,
   createLimiter,
   createPolicy,
   defineAlgorithm,
@@ -204,6 +205,14 @@ describe('sharedMemoryStore', () => {
     const limiter = createLimiter(rule, { store: make().store })
     limiter.check('a')
     expect(() => [...limiter.entries()]).toThrow(withCode('SLUICE_NOT_LISTABLE'))
+  })
+
+  it('has room for the texts of rules in the zones with the longest names', () => {
+    const zone = 'America/Argentina/Buenos_Aires'
+    const rule = calendarWindow({ limit: 10_000_000, per: 'year', zone, startsOn: '02-29' })
+    const limiter = createLimiter(rule, { store: make().store })
+    limiter.check('alice', 2)
+    expect(limiter.check('alice').remaining).toBe(10_000_000 - 3)
   })
 
   it('refuses a list in a tier or an override as well', () => {
