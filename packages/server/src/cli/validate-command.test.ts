@@ -37,6 +37,10 @@ it('says the period of a rule that follows the calendar', async () => {
     'tiers:\n  free: 5000/month calendar-window\nupstreams:\n  main: http://127.0.0.1:1\n'
   const { out } = await run(fileWith(yaml))
   expect(out).toContain(': 5000 per month (calendar-window)\n')
+  const zoned = yaml.replace('calendar-window', 'zone Europe/Berlin startsOn 15')
+  expect((await run(fileWith(zoned))).out).toContain(
+    ': 5000 per month zone Europe/Berlin startsOn 15 (calendar-window)\n',
+  )
 })
 
 it('prints what it understood of a good file', async () => {

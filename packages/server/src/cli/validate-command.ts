@@ -121,12 +121,21 @@ function rulesText(rules: readonly Rule[]): string {
   return rules.map(ruleText).join(' and ')
 }
 
-function ruleText({ name, algorithm, limit, perUs, capacity, params }: Rule): string {
+function ruleText(rule: Rule): string {
+  const { name, algorithm, limit, perUs, capacity, params } = rule
   if (capacity === Number.POSITIVE_INFINITY) return 'unlimited'
   const burst = capacity === limit ? '' : `, at most ${capacity} at once`
   const called = name === algorithm.name ? '' : ` "${name}"`
   const per = params.per === undefined ? `in ${durationText(perUs)}` : `per ${params.per}`
-  return `${limit} ${per}${burst} (${algorithm.name}${called})`
+  return `${limit} ${per}${wordsText(rule)}${burst} (${algorithm.name}${called})`
+}
+
+/** The words that say which windows are meant: `align clock`, `zone Europe/Berlin`. */
+function wordsText({ algorithm, limit, params }: Rule): string {
+  return Object.entries(algorithm.params)
+    .filter(([name, { kind, fallback }]) => kind === 'word' && params[name] !== fallback(limit))
+    .map(([name]) => ` ${name} ${params[name]}`)
+    .join('')
 }
 
 const units = [
