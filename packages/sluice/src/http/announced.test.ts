@@ -147,7 +147,7 @@ function contradictions(rules: readonly Rule[], decision: Decision): string[] {
   )
   const policies = itemsOf(fields['ratelimit-policy'])
   const readings = itemsOf(fields.ratelimit)
-  const refusal = decision.allowed ? undefined : refusalOf(decision)
+  const refusal = decision.allowed ? undefined : refusalOf(decision, rules)
   const violated: string[] = refusal ? JSON.parse(refusal.body)['violated-policies'] : []
   const retryAfter = Number(refusal?.fields.find(([name]) => name === 'retry-after')?.[1])
   const wrong: string[] = []

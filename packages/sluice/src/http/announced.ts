@@ -11,8 +11,10 @@ export interface Announced {
   /** How an item of RateLimit begins: the name, and `;r=`. */
   readonly head: string
   readonly quota: number
-  /** Whole seconds, above 0. */
+  /** Whole seconds, above 0; 0 where units are held. */
   readonly windowS: number
+  /** Whether `quota` is of units held at once, which have no window. */
+  readonly holds: boolean
 }
 
 /** Announcements are what is the same for every request that is held to the same rules. */
@@ -44,12 +46,15 @@ export function announcementsOf(rules: readonly Rule[]): Announcements {
 function announce(rules: readonly Rule[]): Announcements {
   const limited = rules.filter(({ capacity }) => capacity !== Number.POSITIVE_INFINITY)
   const all = limited.map((rule) => announcedOf(rule))
-  const parts = all.map(({ quota, windowS }, i) => {
+  const parts = all.map(({ quota, windowS, holds }, i) => {
+    if (holds) return `${quota};qu="concurrent-requests"`
     const { limit, capacity } = limited[i]
     return `${quota};w=${windowS}${capacity < limit ? `;sluice-burst=${capacity}` : ''}`
   })
   const items = parts.map((part, i) => `${quoted(all[i].rule)};q=${part}`)
-  return { all, items, named: policyField(items), anonymous: policyField(parts) }
+  // The older drafts have no unit but requests in a window.
+  const rates = parts.filter((_, i) => !all[i].holds)
+  return { all, items, named: policyField(items), anonymous: policyField(rates) }
 }
 
 /** policyField is RateLimit-Policy with these items; an empty field would be malformed. */
@@ -61,15 +66,18 @@ export function policyField(items: readonly string[]): Field | undefined {
  * A rule that never has its whole limit at once is announced by its rate, so that a client can pace
  * itself; any other by its capacity, and the time in which that comes back.
  */
-function announcedOf({ name, limit, perUs, capacity, fullUs, fullRest }: Rule): Announced {
+function announcedOf(rule: Rule): Announced {
+  const { name, limit, perUs, capacity, fullUs, fullRest, algorithm } = rule
+  const { holds } = algorithm
   const head = `${quoted(name)};r=`
+  if (holds) return { rule: name, head, quota: capacity, windowS: 0, holds }
   if (capacity < limit) {
     const windowS = Math.ceil(perUs / 1_000_000)
     const quota = mulDiv(limit, windowS * 1_000_000, perUs)
-    return { rule: name, head, quota: Math.min(quota, LARGEST_INTEGER), windowS }
+    return { rule: name, head, quota: Math.min(quota, LARGEST_INTEGER), windowS, holds }
   }
   const windowS = Math.ceil((fullUs + Math.sign(fullRest)) / 1_000_000)
-  return { rule: name, head, quota: capacity, windowS }
+  return { rule: name, head, quota: capacity, windowS, holds }
 }
 
 /**
@@ -106,6 +114,11 @@ export function unitsOf(
 
 function unitsLeft({ remaining }: RuleDecision, quota: number): number {
   return remaining < quota ? remaining : quota
+}
+
+/** isHeld tells whether a rule is known to hold units; `i` is where it probably is. */
+export function isHeld(announced: Announcements, rule: string, i: number): boolean {
+  return policyOf(announced, rule, i)?.holds === true
 }
 
 /** policyOf finds the policy of a rule; `i` is where it probably is. */

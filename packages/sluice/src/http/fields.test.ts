@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { concurrency } from '../algorithms/concurrency.ts'
 import { fixedWindow } from '../algorithms/fixed-window.ts'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
 import { unlimited } from '../algorithms/unlimited.ts'
@@ -29,7 +30,7 @@ describe('times in fields are never too early:', () => {
 
   it('a wait of 100.1 ms is a whole second', () => {
     expect(refused.retryAfterMs).toBe(100.1)
-    expect(retryAfterOf(refused)).toBe('1')
+    expect(retryAfterOf(refused, [slow])).toBe('1')
     expect(told('draft-6', refused, [slow])['ratelimit-reset']).toBe('1')
     expect(told('draft-7', refused, [slow]).ratelimit).toBe('limit=10, remaining=0, reset=1')
     expect(told('draft-11', refused, [slow]).ratelimit).toBe('"token-bucket";r=0;t=1')
@@ -133,7 +134,7 @@ describe('fields', () => {
 
 describe('a refusal', () => {
   const refused = decided([slow], 11)
-  const bodyOf = (decision: Decision) => JSON.parse(refusalOf(decision).body)
+  const bodyOf = (decision: Decision) => JSON.parse(refusalOf(decision, [slow]).body)
 
   it('names the rules that refuse, and a time that reads well', () => {
     const roomy = tokenBucket({ limit: 100, per: '1s', name: 'roomy' })
@@ -146,7 +147,7 @@ describe('a refusal', () => {
       'violated-policies': ['token-bucket'],
     })
     expect(bodyOf({ ...refused, retryAfterMs: 1_001 }).detail).toContain('in 2 seconds.')
-    expect(refusalOf(refused).fields).toEqual([
+    expect(refusalOf(refused, [slow]).fields).toEqual([
       ['content-type', 'application/problem+json'],
       ['cache-control', 'no-store'],
       ['retry-after', '1'],
@@ -172,17 +173,93 @@ describe('a refusal', () => {
   })
 
   it('is 503 where limits cannot be checked, and 429 where a client is blocked', () => {
-    const closed = refusalOf({ ...refused, source: 'closed' })
+    const closed = refusalOf({ ...refused, source: 'closed' }, [slow])
     expect(JSON.parse(closed.body)).toMatchObject({
       type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
       title: 'Temporary Reduced Capacity',
       status: 503,
       'violated-policies': ['token-bucket'],
     })
-    const blocked = refusalOf({ ...refused, source: 'blocked' })
+    const blocked = refusalOf({ ...refused, source: 'blocked' }, [slow])
     expect([blocked.status, JSON.parse(blocked.body).type]).toEqual([
       429,
       'https://iana.org/assignments/http-problem-types#abnormal-usage-detected',
     ])
+  })
+})
+
+describe('a rule that holds units', () => {
+  const held = concurrency({ limit: 2, hold: '1m', name: 'held' })
+  const minute = tokenBucket({ limit: 60, per: '1m', name: 'minute' })
+
+  /** Decisions about requests of which none ends; the last one of so many. */
+  function last(rules: Rule[], requests: number): Decision {
+    const limiter = createLimiter(rules, { clock: manualClock() })
+    for (let i = 1; i < requests; i += 1) limiter.tryAcquire('alice')
+    return limiter.tryAcquire('alice').decision
+  }
+  const bodyOf = (decision: Decision, rules: Rule[]) => JSON.parse(refusalOf(decision, rules).body)
+
+  it('is told by its own unit, without a window', () => {
+    const rules = [minute, held]
+    expect(told('draft-11', last(rules, 1), rules)).toEqual({
+      ratelimit: '"minute";r=59;t=59, "held";r=1',
+      'ratelimit-policy': '"minute";q=60;w=60, "held";q=2;qu="concurrent-requests"',
+    })
+    const partition = Object.fromEntries(
+      fieldsOf(['draft-11'], last([held], 1), [held], 0, ';pk=:YQ==:'),
+    )
+    expect(partition).toEqual({
+      ratelimit: '"held";r=1;pk=:YQ==:',
+      'ratelimit-policy': '"held";q=2;qu="concurrent-requests";pk=:YQ==:',
+    })
+  })
+
+  it('leaves the older fields to rates, also where it refuses', () => {
+    const rules = [held, minute, tokenBucket({ limit: 8, per: '1m', name: 'few' })]
+    for (const requests of [1, 3]) {
+      const decision = last(rules, requests)
+      const remaining = String(8 - Math.min(requests, 2))
+      expect(told('x', decision, rules)).toMatchObject({
+        'x-ratelimit-limit': '8',
+        'x-ratelimit-remaining': remaining,
+      })
+      expect(told('draft-6', decision, rules)).toMatchObject({
+        'ratelimit-limit': '8',
+        'ratelimit-policy': '60;w=60, 8;w=60',
+      })
+      expect(told('draft-7', decision, rules).ratelimit).toContain(`remaining=${remaining}`)
+    }
+    expect(last(rules, 3).rule).toBe('held')
+    for (const dialect of ['x', 'draft-6', 'draft-7'] as const) {
+      expect(told(dialect, last([held], 1), [held])).toEqual({})
+    }
+  })
+
+  it('lets a client try again soon, and tells the latest time in words only', () => {
+    const refused = last([minute, held], 3)
+    expect(refused.retryAfterMs).toBeGreaterThan(50_000)
+    expect(retryAfterOf(refused, [minute, held])).toBe('1')
+    expect(bodyOf(refused, [minute, held])).toMatchObject({
+      title: 'Quota Exceeded',
+      status: 429,
+      detail:
+        'Too many requests at once. Try again when one of them has ended, in 75 seconds at the latest.',
+      'violated-policies': ['held'],
+    })
+  })
+
+  it('does not shorten the wait of a rate that refuses as well, of a block, or of an outage', () => {
+    const slow = tokenBucket({ limit: 2, per: '20s', name: 'slow' })
+    const rules = [slow, held]
+    const refused = last(rules, 3)
+    expect(retryAfterOf(refused, rules)).toBe('10')
+    expect(bodyOf(refused, rules)).toMatchObject({
+      detail: 'Too many requests. Try again in 10 seconds.',
+      'violated-policies': ['slow', 'held'],
+    })
+    const blocked = { ...refused, source: 'blocked', retryAfterMs: 90_000 } as const
+    expect(retryAfterOf(blocked, rules)).toBe('90')
+    expect(retryAfterOf({ ...blocked, source: 'closed' }, rules)).toBe('90')
   })
 })

@@ -5,6 +5,7 @@ import {
   type Announcements,
   announcementsOf,
   type Field,
+  isHeld,
   policyField,
   policyOf,
   quoted,
@@ -19,8 +20,8 @@ export type Dialect = 'x' | 'draft-6' | 'draft-7' | 'draft-11'
 
 /** Facts are what the writers of one response have in common. */
 interface Facts {
-  /** The deciding rule, its policy if that is known, and all rules. */
-  readonly rule: RuleDecision
+  /** The rule that the fields of one rule describe, if any, its policy if that is known, and all rules. */
+  readonly rule: RuleDecision | undefined
   readonly policy: Announced | undefined
   readonly all: readonly RuleDecision[]
   readonly announced: Announcements
@@ -31,6 +32,7 @@ interface Facts {
 
 const writers: Record<Dialect, (fields: Field[], facts: Facts) => void> = {
   x(fields, { rule, nowMs }) {
+    if (rule === undefined) return
     fields.push(
       ['x-ratelimit-limit', String(rule.capacity)],
       ['x-ratelimit-remaining', String(rule.remaining)],
@@ -38,6 +40,7 @@ const writers: Record<Dialect, (fields: Field[], facts: Facts) => void> = {
     )
   },
   'draft-6'(fields, { rule, policy, announced }) {
+    if (rule === undefined) return
     const seconds = secondsOf(rule, policy)
     fields.push(
       ['ratelimit-limit', String(policy?.quota ?? rule.capacity)],
@@ -47,6 +50,7 @@ const writers: Record<Dialect, (fields: Field[], facts: Facts) => void> = {
     push(fields, announced.anonymous)
   },
   'draft-7'(fields, { rule, policy, announced }) {
+    if (rule === undefined) return
     const seconds = secondsOf(rule, policy)
     const limit = policy?.quota ?? rule.capacity
     const left = unitsOf(rule, policy, seconds)
@@ -59,16 +63,23 @@ const writers: Record<Dialect, (fields: Field[], facts: Facts) => void> = {
     for (const each of all) {
       if (each.capacity === Number.POSITIVE_INFINITY) continue
       const policy = policyOf(announced, each.rule, place)
-      const seconds = secondsOf(each, policy)
       if (place > 0) value += ', '
       value += policy === undefined ? `${quoted(each.rule)};r=` : policy.head
-      value += `${unitsOf(each, policy, seconds)};t=${seconds}${partition}`
+      value += `${leftOf(each, policy)}${partition}`
       place += 1
     }
+    if (place === 0) return
     fields.push(['ratelimit', value])
     const { items, named } = announced
     push(fields, partition === '' ? named : policyField(items.map((item) => item + partition)))
   },
+}
+
+/** The rest of an item. When held units come back is not known, so that they have no `t`. */
+function leftOf(each: RuleDecision, policy: Announced | undefined): string {
+  if (policy?.holds) return String(each.remaining)
+  const seconds = secondsOf(each, policy)
+  return `${unitsOf(each, policy, seconds)};t=${seconds}`
 }
 
 function push(fields: Field[], field: Field | undefined): void {
@@ -94,19 +105,32 @@ export function fieldsOf(
   const { source } = decision
   if (wanted.length === 0 || source === 'open' || source === 'closed') return NONE
   const all = source === 'blocked' ? blockedOf(decision) : decision.rules
-  const rule = ruleOf(all, decision.rule)
-  if (!rule || rule.capacity === Number.POSITIVE_INFINITY) return NONE
   const announced = announcementsOf(rules)
-  const policy = policyOf(announced, rule.rule, 0)
+  const rule = rateOf(all, decision.rule, announced)
+  const policy = rule && policyOf(announced, rule.rule, 0)
   const facts: Facts = { rule, policy, all, announced, partition, nowMs }
   const fields: Field[] = []
   for (const dialect of wanted) writers[dialect](fields, facts)
   return fields
 }
 
-function ruleOf(all: readonly RuleDecision[], name: string): RuleDecision | undefined {
-  for (let i = 0; i < all.length; i += 1) if (all[i].rule === name) return all[i]
-  return undefined
+/**
+ * The rule that the fields of one rule describe: the deciding one, or where that holds units, the rate
+ * of which the least part is left.
+ */
+function rateOf(
+  all: readonly RuleDecision[],
+  name: string,
+  announced: Announcements,
+): RuleDecision | undefined {
+  let told: RuleDecision | undefined
+  for (let i = 0; i < all.length; i += 1) {
+    const each = all[i]
+    if (each.capacity === Number.POSITIVE_INFINITY || isHeld(announced, each.rule, i)) continue
+    if (each.rule === name) return each
+    if (!told || each.remaining * told.capacity < told.remaining * each.capacity) told = each
+  }
+  return told
 }
 
 /** Whatever the rules would say, nothing passes before the block ends. */
@@ -131,11 +155,32 @@ export function violatedOf({ rules, source }: Decision): string[] {
 }
 
 /**
- * retryAfterOf is the value of Retry-After for a refusal: whole seconds, at least one, and never
- * before the request would pass.
+ * retryAfterOf is the value of Retry-After for a refusal: whole seconds, at least one, and never before
+ * the rates would admit the request. Of held units only the latest time of their return is known, and
+ * nearly all come back much earlier: where nothing else refuses, a client may try again in a second.
  */
-export function retryAfterOf({ retryAfterMs }: Decision): string {
-  return String(Math.max(1, Math.ceil(retryAfterMs / 1_000)))
+export function retryAfterOf(decision: Decision, rules: readonly Rule[]): string {
+  const { source, rules: all } = decision
+  let waitMs = decision.retryAfterMs
+  if (source !== 'blocked' && source !== 'closed' && holdsAny(rules)) {
+    const announced = announcementsOf(rules)
+    const rates = all.filter(({ rule }, i) => !isHeld(announced, rule, i))
+    waitMs = Math.max(0, ...rates.map(({ retryAfterMs }) => retryAfterMs))
+  }
+  return String(Math.max(1, Math.ceil(waitMs / 1_000)))
+}
+
+/** isFull tells a refusal for which only units that are held are missing. */
+export function isFull(decision: Decision, rules: readonly Rule[]): boolean {
+  const announced = announcementsOf(rules)
+  const violated = violatedOf(decision)
+  return violated.length > 0 && violated.every((rule, i) => isHeld(announced, rule, i))
+}
+
+/** holdsAny tells whether any of these rules holds units. */
+export function holdsAny(rules: readonly Rule[]): boolean {
+  for (let i = 0; i < rules.length; i += 1) if (rules[i].algorithm.holds) return true
+  return false
 }
 
 /**

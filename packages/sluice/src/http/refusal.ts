@@ -1,7 +1,9 @@
 import type { Decision } from '../core/decision.ts'
 import type { Rule } from '../core/rule.ts'
+import type { CostByRule } from '../limiter/key-types.ts'
 import { quoted } from './announced.ts'
-import { type Field, retryAfterOf, violatedOf } from './fields.ts'
+import { type Field, isFull, retryAfterOf, violatedOf } from './fields.ts'
+import { unitsFor } from './request-cost.ts'
 
 /** Refusal is the response to a request that may not go ahead. */
 export interface Refusal {
@@ -19,9 +21,9 @@ const plain: readonly Field[] = [
   ['cache-control', 'no-store'],
 ]
 
-/** refusalOf is the response to a refused decision. */
-export function refusalOf(decision: Decision): Refusal {
-  const retryAfter = retryAfterOf(decision)
+/** refusalOf is the response to a decision that these rules have refused. */
+export function refusalOf(decision: Decision, rules: readonly Rule[]): Refusal {
+  const retryAfter = retryAfterOf(decision, rules)
   const violated = violatedOf(decision)
   if (decision.source === 'closed') {
     return problem(503, 'temporary-reduced-capacity', 'Temporary Reduced Capacity', {
@@ -38,7 +40,9 @@ export function refusalOf(decision: Decision): Refusal {
     })
   }
   return problem(429, 'quota-exceeded', 'Quota Exceeded', {
-    detail: `Too many requests. Try again in ${seconds(retryAfter)}.`,
+    detail: isFull(decision, rules)
+      ? `Too many requests at once. Try again when one of them has ended${latest(decision)}.`
+      : `Too many requests. Try again in ${seconds(retryAfter)}.`,
     'violated-policies': violated,
     retryAfter,
   })
@@ -48,11 +52,17 @@ export function refusalOf(decision: Decision): Refusal {
  * neverOf is the response to a request that costs more than some of these rules could ever admit.
  * No policy is known of a limiter that is not ours.
  */
-export function neverOf(cost: number, rules: readonly Rule[]): Refusal {
-  const violated = rules.filter(({ capacity }) => capacity < cost)
-  const most = violated.map(({ name, capacity }) => `${quoted(name)} admits at most ${capacity}`)
+export function neverOf(cost: number | CostByRule, rules: readonly Rule[]): Refusal {
+  const violated = rules.filter((rule) => rule.capacity < unitsFor(cost, rule))
+  const most = violated.map(({ name, capacity }) =>
+    typeof cost === 'number'
+      ? `${quoted(name)} admits at most ${capacity}`
+      : `it costs ${cost[name]} of ${quoted(name)}, which admits at most ${capacity}`,
+  )
+  const costs = typeof cost === 'number' ? `costs ${cost} and ` : ''
+  const why = most.length > 0 ? `: ${most.join(', ')}` : ''
   return problem(429, 'quota-exceeded', 'Quota Exceeded', {
-    detail: `This request costs ${cost} and can never pass${most.length > 0 ? ': ' : ''}${most.join(', ')}. Waiting does not help.`,
+    detail: `This request ${costs}can never pass${why}. Waiting does not help.`,
     'violated-policies': violated.map(({ name }) => name),
   })
 }
@@ -76,6 +86,11 @@ function problem(
     fields,
     body: JSON.stringify({ type: REGISTRY + type, title, status, ...members }),
   }
+}
+
+/** By when a unit is free, if none is taken meanwhile. */
+function latest({ retryAfterMs }: Decision): string {
+  return `, in ${seconds(String(Math.ceil(retryAfterMs / 1_000)))} at the latest`
 }
 
 function seconds(text: string): string {
