@@ -1,0 +1,107 @@
+import { SluiceError, shown } from '../core/errors.ts'
+import { usableKey } from '../core/usable-key.ts'
+import type { KeyFields } from '../limiter/key-types.ts'
+import type { AsyncLimiter, Limiter } from '../limiter/verbs.ts'
+import type { AddressSource } from './client-address.ts'
+
+/** RequestKey is what a request is counted by: an object where the rules have `by`, else a text. */
+export type RequestKey = string | KeyFields
+
+/** AnyLimiter is a limiter, whatever its keys and costs are. */
+export type AnyLimiter = Limiter<never, never> | AsyncLimiter<never, never>
+
+/** The field that a request has by itself. */
+const ADDRESS = 'address'
+
+/** RequestKeys makes keys of what the option `key` gives. */
+export interface RequestKeys {
+  read(given: unknown, source: AddressSource): RequestKey
+  /** The same where there is no option `key`. */
+  ofAddress(source: AddressSource): RequestKey
+}
+
+/**
+ * requestKeys makes the keys of a limiter; `textOf` is the text of a client's address. Throws if its rules
+ * count other fields than the address, and there is no option `key`.
+ */
+export function requestKeys(
+  limiter: AnyLimiter,
+  hasKey: boolean,
+  textOf: (source: AddressSource) => string,
+): RequestKeys {
+  const fields = fieldsOfKeys(limiter)
+  if (!fields) {
+    const read = (given: unknown, source: AddressSource) =>
+      isMissing(given) ? textOf(source) : usableKey(given)
+    return { read, ofAddress: textOf }
+  }
+  const others = fields.filter((field) => field !== ADDRESS)
+  if (!hasKey && others.length > 0) throw keyless(others)
+  const hasAddress = fields.length > others.length
+
+  function ofAddress(source: AddressSource): RequestKey {
+    return hasAddress ? { [ADDRESS]: textOf(source) } : {}
+  }
+
+  /** A part that a client may have made up always counts; what is missing is the limiter's to report. */
+  function partOf(given: Record<string, unknown>, field: string, source: AddressSource): unknown {
+    const value = given[field]
+    if (value === undefined && field === ADDRESS) return textOf(source)
+    return isMissing(value) ? value : usableKey(value)
+  }
+
+  return {
+    ofAddress,
+    read(given, source) {
+      if (isMissing(given) && others.length === 0) return ofAddress(source)
+      if (shown(given) !== 'an object') throw unfit(fields, given)
+      const parts = given as Record<string, unknown>
+      const unknown = Object.keys(parts).filter((name) => !fields.includes(name))
+      return Object.fromEntries([
+        ...fields.map((field) => [field, partOf(parts, field, source)]),
+        ...unknown.map((name) => [name, parts[name]]),
+      ])
+    },
+  }
+}
+
+/** The fields of a limiter's keys, `global` aside; undefined where they are texts. */
+function fieldsOfKeys(limiter: AnyLimiter): readonly string[] | undefined {
+  const fields = new Set<string>()
+  const everything = {
+    get(_: object, field: string | symbol) {
+      if (typeof field === 'string') fields.add(field)
+      return 'any'
+    },
+  }
+  try {
+    // It reads a whole key, each field of it, and does nothing else.
+    limiter.waiting(new Proxy({}, everything) as never)
+  } catch {
+    return undefined
+  }
+  return [...fields]
+}
+
+function isMissing(given: unknown): given is undefined | null {
+  return given === undefined || given === null
+}
+
+function keyless(fields: readonly string[]): SluiceError {
+  return new SluiceError(
+    'SLUICE_OPTION',
+    `rateLimit: rules count ${listed(fields)}, so give \`key\`, a function from a request to ` +
+      `{ ${fields.join(', ')} }. Only \`address\` and \`global\` need none.`,
+  )
+}
+
+function unfit(fields: readonly string[], given: unknown): SluiceError {
+  return new SluiceError(
+    'SLUICE_KEY',
+    `rateLimit: key must give an object with ${listed(fields)}, got ${shown(given)}.`,
+  )
+}
+
+function listed(fields: readonly string[]): string {
+  return fields.length > 0 ? fields.map((field) => `\`${field}\``).join(', ') : 'no field'
+}
