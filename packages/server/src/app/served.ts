@@ -80,7 +80,9 @@ function tokensOf(
 function routeEvents({ notes, logger }: ServedParts, limits: Limits): RouteEvents {
   return {
     onDecision({ route, report }) {
-      const { key, cost, decision, shadowed } = report
+      const { decision, shadowed } = report
+      // Rules of the service have no `by`.
+      const [key, cost] = [report.key as string, report.cost as number]
       const sinceMs = startedMs(report.request)
       const seconds = sinceMs && (performance.now() - sinceMs) / 1_000
       const told = { route, key, tier: undefined, cost, decision, shadowed, seconds }

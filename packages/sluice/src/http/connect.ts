@@ -1,7 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { systemClock } from '../core/clock.ts'
+import { isLater, type Later } from '../core/later.ts'
 import { exposed, hasOrigin } from './fields.ts'
-import { createGuard, type Entrance, type Guard } from './guard.ts'
+import { createGuard, type Entrance } from './guard.ts'
 import type { RateLimitOptions } from './http-options.ts'
+import type { RequestLimit } from './request-limit.ts'
+import { whenDone } from './when-done.ts'
 
 /** Next goes on with the request, or reports an error. */
 type Next = (error?: unknown) => void
@@ -12,57 +16,58 @@ export function connect<Request extends IncomingMessage, Response extends Server
 ): (request: Request, response: Response, next: Next) => void {
   const guard = createGuard(options)
 
-  /** Writes what the guard says, and tells whether the request may go ahead. */
-  function act(entrance: Entrance, request: Request, response: Response): boolean {
+  /** Writes what the guard says, and gives the entrance back if the request may go ahead. */
+  function act(entrance: Entrance, request: Request, response: Response): Later<Entrance | false> {
+    const { refusal, limit, delayMs, spent } = entrance
+    // Before all that may throw.
+    if (spent) {
+      whenDone(response, (isWhole) => guard.finish(entrance, request, response, isWhole))
+    }
     writeFields(request, response, entrance.fields)
-    const { refusal } = entrance
     if (refusal) {
       for (const [name, value] of refusal.fields) response.setHeader(name, value)
       response.statusCode = refusal.status
       response.end(request.method === 'HEAD' ? undefined : refusal.body)
       return false
     }
-    whenDone(guard, entrance, request, response, response)
-    return true
+    if (limit) (request as { rateLimit?: RequestLimit }).rateLimit = limit
+    return delayMs > 0 ? systemClock.sleep(delayMs).then(() => entrance) : entrance
+  }
+
+  function proceed(entrance: Entrance, request: Request, response: Response, next: Next): void {
+    try {
+      next()
+    } catch (error) {
+      // A handler of plain `http` that throws leaves its response open.
+      guard.finish(entrance, request, response, false)
+      throw error
+    }
   }
 
   return (request, response, next) => {
     const incoming = incomingOf(request)
     if (!incoming) return void response.destroy()
-    let isAdmitted: boolean
+    let acted: Later<Entrance | false>
     try {
       const entered = guard.enter(request, incoming)
-      if (entered instanceof Promise) {
-        entered
-          .then((entrance) => act(entrance, request, response))
-          .then(
-            (isAdmitted) => isAdmitted && !isGone(request, response) && next(),
-            (error) => !isGone(request, response) && next(error),
-          )
-        return
-      }
-      isAdmitted = act(entered, request, response)
+      acted = isLater(entered)
+        ? entered.then((entrance) => act(entrance, request, response))
+        : act(entered, request, response)
     } catch (error) {
       next(error)
       return
     }
-    if (isAdmitted) next()
+    if (!isLater(acted)) {
+      if (acted) proceed(acted, request, response, next)
+      return
+    }
+    acted.then(
+      (entrance) => {
+        if (entrance && !isGone(request, response)) proceed(entrance, request, response, next)
+      },
+      (error) => !isGone(request, response) && next(error),
+    )
   }
-}
-
-/** whenDone settles a request when its response is done, or its connection has gone. */
-export function whenDone<Request, Response>(
-  guard: Guard<Request, Response>,
-  entrance: Entrance,
-  request: Request,
-  response: Response,
-  raw: ServerResponse,
-): void {
-  if (!entrance.spent) return
-  const settle = () => guard.settle(entrance, request, response, raw.writableEnded)
-  // A response that waits for its turn is not told that its connection has gone.
-  if (raw.closed || raw.req?.socket.destroyed) settle()
-  else raw.once('close', settle)
 }
 
 /**

@@ -51,8 +51,8 @@ describe('the guard', () => {
 
   it('knows IPv6 clients by their network of 64 bits, unless it is told otherwise', async () => {
     const keysOf = async (options: object) => {
-      const keys: string[] = []
-      const onDecision = ({ key }: { key: string }) => void keys.push(key)
+      const keys: unknown[] = []
+      const onDecision = ({ key }: { key: unknown }) => void keys.push(key)
       const guard = createGuard<object, object>({ rules: ten, onDecision, ...options })
       for (const peer of ['2001:db8:0:7::1', '::ffff:192.0.2.7']) {
         await guard.enter({}, { ...incoming, peer })
@@ -148,9 +148,9 @@ describe('the guard', () => {
     const limiter = createLimiter(ten)
     const [key, shadow] = [() => 'alice', true]
     const never = createGuard<object, object>({ limiter, key, cost: 11, shadow })
-    expect(await never.enter({}, incoming)).toEqual({ fields: [], refusal: undefined })
+    expect(await never.enter({}, incoming)).toMatchObject({ fields: [], refusal: undefined })
     const guard = createGuard<object, object>({ limiter, key, shadow, finalCost: () => 4 })
-    guard.settle(await guard.enter({}, incoming), {}, {}, true)
+    guard.finish(await guard.enter({}, incoming), {}, {}, true)
     await vi.waitFor(() => expect(limiter.peek('alice').remaining).toBe(6))
   })
 
@@ -207,7 +207,7 @@ describe('the guard', () => {
     const key = () => 'alice'
     const finalCost = () => final as number
     const guard = createGuard<object, object>({ limiter, key, finalCost, onError })
-    guard.settle(await guard.enter({}, incoming), {}, {}, true)
+    guard.finish(await guard.enter({}, incoming), {}, {}, true)
     await vi.waitFor(() => expect(onError).toHaveBeenCalledOnce())
     expect(onError.mock.calls[0][0]).toMatchObject({ code: 'SLUICE_COST' })
     expect(limiter.peek('alice').remaining).toBe(9)
@@ -216,7 +216,7 @@ describe('the guard', () => {
   it('charges what it can for a final cost beyond all bounds', async () => {
     const limiter = createLimiter(ten)
     const guard = createGuard({ limiter, key: () => 'alice', finalCost: () => 2_000_000_000_000 })
-    guard.settle(await guard.enter({}, incoming), {}, {}, true)
+    guard.finish(await guard.enter({}, incoming), {}, {}, true)
     await vi.waitFor(() => expect(limiter.peek('alice').remaining).toBe(0))
   })
 
@@ -224,9 +224,9 @@ describe('the guard', () => {
     const limiter = createLimiter(ten)
     let final = 0
     const guard = createGuard({ limiter, key: () => 'alice', finalCost: () => final })
-    guard.settle(await guard.enter({}, incoming), {}, {}, false)
+    guard.finish(await guard.enter({}, incoming), {}, {}, false)
     final = 4
-    guard.settle(await guard.enter({}, incoming), {}, {}, false)
+    guard.finish(await guard.enter({}, incoming), {}, {}, false)
     await vi.waitFor(() => expect(limiter.peek('alice').remaining).toBe(5))
   })
 

@@ -1,17 +1,20 @@
-import { systemClock } from '../core/clock.ts'
-import { MOST_UNITS } from '../core/cost.ts'
 import type { Decision } from '../core/decision.ts'
-import { SluiceError, shown } from '../core/errors.ts'
-import { after, isLater } from '../core/later.ts'
-import { usableKey } from '../core/usable-key.ts'
+import { after, isLater, type Later } from '../core/later.ts'
+import type { Rule } from '../core/rule.ts'
+import type { NoPermit } from '../limiter/permit.ts'
 import { rulesOf } from '../limiter/rules-of.ts'
 import type { AsyncLimiter, CallOptions, Limiter } from '../limiter/verbs.ts'
-import { type Address, addressText } from './address.ts'
-import { type AddressSource, clientAddress, type Found } from './client-address.ts'
-import { type Field, fieldsOf } from './fields.ts'
+import { addressText } from './address.ts'
+import { type AddressSource, clientAddress } from './client-address.ts'
+import { endPermit, type Spent } from './ending.ts'
+import { type Field, fieldsOf, holdsAny } from './fields.ts'
 import { checkHttp, type Limited, type RateLimitOptions } from './http-options.ts'
+import { addressTexts, located } from './located.ts'
 import { partitionOf } from './partition.ts'
 import { forbidden, neverOf, type Refusal, refusalOf } from './refusal.ts'
+import { costOption, isTooMuch, type RequestCost, unitsFor } from './request-cost.ts'
+import { type RequestKey, requestKeys } from './request-key.ts'
+import type { RequestLimit, RequestPermit } from './request-limit.ts'
 
 /** Incoming is what the guard looks at of a request, whatever the framework. */
 export interface Incoming extends AddressSource {
@@ -24,14 +27,12 @@ export interface Entrance {
   readonly fields: readonly Field[]
   /** Set if the request may not go ahead. */
   readonly refusal: Refusal | undefined
-  /** What was spent, if it is to be settled after the response. */
+  /** What the handler may read; undefined if the request is not counted, or does not go ahead. */
+  readonly limit: RequestLimit | undefined
+  /** How long the request is held for its slot, in milliseconds. */
+  readonly delayMs: number
+  /** Set if the end of the response is to be told. */
   readonly spent: Spent | undefined
-}
-
-interface Spent {
-  readonly key: string
-  readonly cost: number
-  readonly call: CallOptions | undefined
 }
 
 /** Guard decides about requests: the spine that all adapters share. */
@@ -40,35 +41,51 @@ export interface Guard<Request, Response> {
   /** At once where everything that it needs answers at once. */
   enter(request: Request, incoming: Incoming): Entrance | Promise<Entrance>
   /**
-   * After the response: settles what it turned out to cost. If the client went away before the
-   * handler had done with it (`isWhole` is false), nothing is given back. Never throws.
+   * After the response: releases what the request holds, and settles what it turned out to cost.
+   * `isWhole` is false if the client went away, or the handler threw, before the response was done.
+   * Only the first call counts. Never throws.
    */
-  settle(entrance: Entrance, request: Request, response: Response, isWhole: boolean): void
+  finish(entrance: Entrance, request: Request, response: Response, isWhole: boolean): void
   /** Tells `onError`. Never throws. */
   report(error: unknown, request: Request): void
 }
 
-const PASSED: Entrance = { fields: [], refusal: undefined, spent: undefined }
+const PASSED: Entrance = {
+  fields: [],
+  refusal: undefined,
+  limit: undefined,
+  delayMs: 0,
+  spent: undefined,
+}
 
-/** How many keys of addresses are kept at hand. */
-const MOST_KEYS = 10_000
+/** Asked is what a limiter is asked about a request, and the rules that hold for it. */
+interface Asked<Request> {
+  readonly request: Request
+  readonly key: RequestKey
+  readonly call: CallOptions | undefined
+  readonly cost: RequestCost
+  readonly rules: readonly Rule[]
+}
 
+/** createGuard checks the options of `rateLimit`, and decides by them. */
 export function createGuard<Request, Response>(
   options: RateLimitOptions<Request, Response>,
 ): Guard<Request, Response> {
   const { limiter, trust, allowed, denied, ipv6Bits, headers } = checkHttp(
     options as RateLimitOptions<never, never>,
   )
-  const { key: keyOf, tier: tierOf, cost = 1, finalCost, skip, shadow = false } = options
-  const { countPreflights = false, partitionKey } = options
+  const { key: keyOf, tier: tierOf, cost: given = 1, finalCost, skip, shadow = false } = options
+  const { countPreflights = false, partitionKey, permit: isWanted = false } = options
   const { onLimited, onDecision, onError = logError } = options
+  const cost = costOption(given)
+  const keys = requestKeys(limiter, keyOf !== undefined, addressTexts(trust, ipv6Bits))
   const rulesFor = rulesOf(limiter)
-  const keys = new Map<string, string>()
+  const needsPermit = isWanted || finalCost !== undefined
 
-  function enter(request: Request, incoming: Incoming): Entrance | Promise<Entrance> {
+  function enter(request: Request, incoming: Incoming): Later<Entrance> {
     let isAllowed = false
     if (allowed || denied) {
-      const { address, isVague, others = [] } = found(incoming)
+      const { address, isVague, others = [] } = located(clientAddress(incoming, trust))
       const unwanted = denied && [address, ...others].find((each) => denied.has(each))
       if (unwanted) {
         return refuse(request, addressText(unwanted, ipv6Bits), undefined, forbidden, [])
@@ -80,15 +97,16 @@ export function createGuard<Request, Response>(
     return after(skip(request), (isSkipped) => (isSkipped ? PASSED : admit(request, incoming)))
   }
 
-  function admit(request: Request, incoming: Incoming): Entrance | Promise<Entrance> {
+  function admit(request: Request, incoming: Incoming): Later<Entrance> {
     // The same as below, without closures.
-    if (!keyOf && !tierOf && typeof cost === 'number') {
-      return decide(request, addressKey(incoming), undefined, cost)
+    if (!keyOf && !tierOf && typeof cost !== 'function') {
+      return decide(request, keys.ofAddress(incoming), undefined, cost)
     }
-    return after(keyOf ? keyOf(request) : undefined, (key) =>
+    const read = (given: unknown) => (keyOf ? keys.read(given, incoming) : keys.ofAddress(incoming))
+    return after(keyOf ? keyOf(request) : undefined, (given) =>
       after(tierOf ? tierOf(request) : undefined, (tier) =>
         after(typeof cost === 'function' ? cost(request) : cost, (units) =>
-          decide(request, keyFor(key, incoming), tier, units),
+          decide(request, read(given), tier, units),
         ),
       ),
     )
@@ -96,121 +114,104 @@ export function createGuard<Request, Response>(
 
   function decide(
     request: Request,
-    key: string,
+    key: RequestKey,
     tier: string | undefined,
-    cost: number,
-  ): Entrance | Promise<Entrance> {
+    cost: RequestCost,
+  ): Later<Entrance> {
     const call = tier === undefined ? undefined : { tier }
-    let decided: Decision | Promise<Decision>
+    const asked = { request, key, call, cost, rules: rulesFor(key as string, call) }
+    return needsPermit || holdsAny(asked.rules) ? acquire(asked) : check(asked)
+  }
+
+  function check(asked: Asked<Request>): Later<Entrance> {
+    let decided: Later<Decision>
     try {
-      decided = limiter.check(key, cost, call)
+      decided = limiter.check(asked.key, asked.cost, asked.call)
     } catch (error) {
-      return never(request, key, call, cost, error)
+      return never(asked, error)
     }
-    if (!isLater(decided)) return conclude(request, key, call, cost, decided)
+    if (!isLater(decided)) return conclude(asked, decided)
     return decided.then(
-      (decision) => conclude(request, key, call, cost, decision),
-      (error) => never(request, key, call, cost, error),
+      (decision) => conclude(asked, decision),
+      (error) => never(asked, error),
     )
+  }
+
+  function acquire(asked: Asked<Request>): Later<Entrance> {
+    let acquired: Later<RequestPermit | NoPermit>
+    try {
+      acquired = limiter.tryAcquire(asked.key, asked.cost, asked.call)
+    } catch (error) {
+      return never(asked, error)
+    }
+    if (!isLater(acquired)) return concludePermit(asked, acquired)
+    return acquired.then(
+      (permit) => concludePermit(asked, permit),
+      (error) => never(asked, error),
+    )
+  }
+
+  /** Without an entrance no response ends the permit. */
+  function concludePermit(asked: Asked<Request>, permit: RequestPermit | NoPermit): Entrance {
+    if (!permit.allowed) return conclude(asked, permit.decision)
+    try {
+      return conclude(asked, permit.decision, permit)
+    } catch (error) {
+      void permit.release()
+      throw error
+    }
   }
 
   /** A cost that no waiting could help is refused; other mistakes are the framework's to report. */
-  function never(
-    request: Request,
-    key: string,
-    call: CallOptions | undefined,
-    cost: number,
-    error: unknown,
-  ): Entrance | Promise<Entrance> {
-    if (!isTooMuch(error, cost)) throw error
-    const rules = rulesFor(key, call)
-    const isLimited = rules.length === 0 || rules.some(({ capacity }) => capacity < cost)
+  function never(asked: Asked<Request>, error: unknown): Later<Entrance> {
+    const { request, key, call, cost, rules } = asked
+    if (!isTooMuch(error, cost, rules)) throw error
+    const isLimited =
+      rules.length === 0 || rules.some((rule) => rule.capacity < unitsFor(cost, rule))
     if (isLimited && !shadow) return refuse(request, key, undefined, neverOf(cost, rules), [])
     // The limiter throws before it looks for a block.
-    return after(limiter.peek(key, 0, call), (decision) =>
-      decision.source === 'blocked' ? conclude(request, key, call, cost, decision) : PASSED,
+    return after<Decision, Entrance>(limiter.peek(key, 0, call), (decision) =>
+      decision.source === 'blocked' ? conclude(asked, decision) : PASSED,
     )
   }
 
-  function conclude(
-    request: Request,
-    key: string,
-    call: CallOptions | undefined,
-    cost: number,
-    decision: Decision,
-  ): Entrance | Promise<Entrance> {
-    const { allowed, delayMs } = decision
+  function conclude(asked: Asked<Request>, decision: Decision, permit?: RequestPermit): Entrance {
+    const { request, key, cost, rules } = asked
     // Shadow mode is about rules; a block refuses all the same.
-    const isShadow = shadow && decision.source !== 'blocked'
-    const shadowed = isShadow && !allowed
+    const shadowed = shadow && !decision.allowed && decision.source !== 'blocked'
     if (onDecision) watch(onDecision({ request, key, cost, decision, shadowed }), request)
-    const spent = allowed && finalCost ? { key, cost, call } : undefined
-    if (isShadow) return { ...PASSED, spent }
-    const fields = shadow ? [] : fieldsFor(request, key, call, decision)
-    if (!allowed) return refuse(request, key, decision, refusalOf(decision), fields)
-    const entrance = { fields, refusal: undefined, spent }
-    return delayMs > 0 ? systemClock.sleep(delayMs).then(() => entrance) : entrance
+    const fields = shadow ? [] : fieldsFor(asked, decision)
+    if (!decision.allowed && !shadowed) {
+      return refuse(request, key, decision, refusalOf(decision, rules), fields)
+    }
+    return {
+      fields,
+      refusal: undefined,
+      limit: { decision, permit },
+      delayMs: shadow ? 0 : decision.delayMs,
+      spent: permit && { permit, cost, rules, isOpen: true },
+    }
   }
 
-  function fieldsFor(
-    request: Request,
-    key: string,
-    call: CallOptions | undefined,
-    decision: Decision,
-  ): readonly Field[] {
+  function fieldsFor({ request, rules }: Asked<Request>, decision: Decision): readonly Field[] {
     const partition = partitionKey ? partitionOf(partitionKey(request)) : ''
-    return fieldsOf(headers, decision, rulesFor(key, call), Date.now(), partition)
+    return fieldsOf(headers, decision, rules, Date.now(), partition)
   }
 
   function refuse(
     request: Request,
-    key: string,
+    key: RequestKey,
     decision: Decision | undefined,
     refusal: Refusal,
     fields: readonly Field[],
   ): Entrance {
     const limited: Limited<Request> = { request, key, decision, ...refusal }
     const change = onLimited?.(limited)
-    if (!change) return { fields, refusal, spent: undefined }
+    if (!change) return { ...PASSED, fields, refusal }
     const { status = refusal.status, body = refusal.body, fields: others = [] } = change
     const names = new Set(others.map(([name]) => name.toLowerCase()))
     const kept = refusal.fields.filter(([name]) => !names.has(name.toLowerCase()))
-    return { fields, refusal: { status, body, fields: [...kept, ...others] }, spent: undefined }
-  }
-
-  function keyFor(key: unknown, incoming: Incoming): string {
-    return key === undefined || key === null ? addressKey(incoming) : usableKey(key)
-  }
-
-  function addressKey(incoming: Incoming): string {
-    const { peer } = incoming
-    const isPeer = trust === 0 && typeof peer === 'string'
-    const known = isPeer ? keys.get(peer) : undefined
-    if (known !== undefined) return known
-    const key = addressText(found(incoming).address, ipv6Bits)
-    if (isPeer) {
-      if (keys.size >= MOST_KEYS) keys.clear()
-      keys.set(peer, key)
-    }
-    return key
-  }
-
-  function found(incoming: Incoming): Located {
-    return located(clientAddress(incoming, trust))
-  }
-
-  async function settle(spent: Spent, request: Request, response: Response, isWhole: boolean) {
-    const final = await finalCost!(request, response)
-    const { key, cost, call } = spent
-    if (final === undefined || final === cost) return
-    if (!Number.isInteger(final) || final < 0) {
-      throw new SluiceError(
-        'SLUICE_COST',
-        `rateLimit: finalCost must be a whole number from 0 up, got ${shown(final)}.`,
-      )
-    }
-    if (final > cost) await limiter.charge(key, Math.min(final - cost, MOST_UNITS), call)
-    else if (isWhole) await limiter.refund(key, cost - final, call)
+    return { ...PASSED, fields, refusal: { status, body, fields: [...kept, ...others] } }
   }
 
   function report(error: unknown, request: Request): void {
@@ -227,40 +228,19 @@ export function createGuard<Request, Response>(
   }
 
   return {
-    limiter,
+    limiter: limiter as Limiter | AsyncLimiter,
     enter,
     report,
-    settle({ spent }, request, response, isWhole) {
-      if (spent) watch(settle(spent, request, response, isWhole), request)
+    finish({ spent }, request, response, isWhole) {
+      if (!spent?.isOpen) return
+      spent.isOpen = false
+      try {
+        watch(endPermit(spent, finalCost, request, response, isWhole), request)
+      } catch (error) {
+        report(error, request)
+      }
     },
   }
-}
-
-/** Located is a client whose address is known. */
-type Located = Found & { readonly address: Address }
-
-/**
- * located is a client whose address is known, and throws without one: no decision is made for it.
- * Adapters drop what comes on a connection that has gone, so it is the set-up that tells none.
- */
-export function located(client: Found): Located {
-  const { address } = client
-  if (address) return { ...client, address }
-  throw new SluiceError(
-    'SLUICE_OPTION',
-    'rateLimit: the address of this request is not known. Give `key`, `address`, or `trustProxy` ' +
-      'if a proxy of yours writes X-Forwarded-For.',
-  )
-}
-
-/**
- * isTooMuch tells a cost that no waiting could help from a mistake: also one that is above what a
- * limiter takes, such as the length of a body that a client announces.
- */
-function isTooMuch(error: unknown, cost: number): boolean {
-  if (!(error instanceof SluiceError)) return false
-  if (error.code === 'SLUICE_COST') return Number.isInteger(cost) && cost > MOST_UNITS
-  return error.code === 'SLUICE_COST_EXCEEDS_CAPACITY'
 }
 
 /** A browser asks first whether it may ask: that is not the request yet. */

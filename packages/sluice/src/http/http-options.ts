@@ -9,13 +9,17 @@ import type { Policy } from '../limiter/policy.ts'
 import type { AsyncLimiter, Limiter } from '../limiter/verbs.ts'
 import { type Address, type AddressSet, parseBlock } from './address.ts'
 import type { Trust } from './client-address.ts'
+import type { FinalCost } from './ending.ts'
 import { type Dialect, dialects, type Field } from './fields.ts'
+import type { CostOption, RequestCost } from './request-cost.ts'
+import type { AnyLimiter, RequestKey } from './request-key.ts'
 
 /** Report tells of one decision about a request. */
 export interface Report<Request> {
   readonly request: Request
-  readonly key: string
-  readonly cost: number
+  /** A text, or an object where the rules have `by`. */
+  readonly key: RequestKey
+  readonly cost: RequestCost
   readonly decision: Decision
   /** Refused, and let through all the same. */
   readonly shadowed: boolean
@@ -24,7 +28,8 @@ export interface Report<Request> {
 /** Limited is a request that is about to be refused, and how. */
 export interface Limited<Request> {
   readonly request: Request
-  readonly key: string
+  /** As in a `Report`; the address where that is on the deny list. */
+  readonly key: RequestKey
   /** undefined for an address on the deny list, and a cost that could never pass. */
   readonly decision: Decision | undefined
   readonly status: number
@@ -35,20 +40,33 @@ export interface Limited<Request> {
 /** RateLimitOptions are the options of `rateLimit`, the same for every framework. */
 export interface RateLimitOptions<Request, Response = unknown> {
   /** One of the three: a limiter, rules for one in memory, or a policy for one in memory. */
-  readonly limiter?: Limiter | AsyncLimiter
+  readonly limiter?: AnyLimiter
   readonly rules?: Rule | readonly Rule[]
-  readonly policy?: Policy
-  /** Who is asking. Default, and where it gives nothing: the client's address. */
-  readonly key?: (request: Request) => Later<string | undefined>
+  readonly policy?: Policy<unknown>
+  /**
+   * Who is asking. Default, and where it gives nothing: the client's address. Where the rules have `by`
+   * it gives an object with their fields; `address` is filled in, and `global` is no field. Without
+   * other fields than these two no `key` is needed.
+   */
+  readonly key?: (request: Request) => Later<RequestKey | undefined | null>
   /** The tier of the key, where it is known from the request; only with a policy. */
   readonly tier?: (request: Request) => Later<string | undefined>
-  /** What the request costs. Default 1. */
-  readonly cost?: number | ((request: Request) => Later<number>)
   /**
-   * What it turned out to cost; the difference is charged or refunded after the response. A client
-   * that goes away before that gets nothing back.
+   * What the request costs: units for all rules, or an object with units for each by its name. Both may
+   * be functions of the request. Default 1.
    */
-  readonly finalCost?: (request: Request, response: Response) => Later<number | undefined>
+  readonly cost?: CostOption<Request>
+  /**
+   * What it turned out to cost, once the response has ended: the difference is charged or given back,
+   * and undefined keeps the estimate, as does a name that an object leaves out. A client that goes away
+   * before the response is done gets nothing back, unless `finalCost` has read `ending.aborted`.
+   */
+  readonly finalCost?: FinalCost<Request, Response>
+  /**
+   * Gives a permit to every request that is admitted, for handlers that settle costs themselves. Default:
+   * only where a rule holds units, or there is a `finalCost`.
+   */
+  readonly permit?: boolean
   /** Requests that are not counted at all. */
   readonly skip?: (request: Request) => Later<boolean>
   /** Addresses and blocks (`'10.0.0.0/8'`) that are never limited, or always refused with 403. */
@@ -95,6 +113,7 @@ const NAMES: readonly string[] = [
   'tier',
   'cost',
   'finalCost',
+  'permit',
   'skip',
   'allowList',
   'denyList',
@@ -111,7 +130,7 @@ const NAMES: readonly string[] = [
 
 /** Checked is the options with everything looked up. */
 export interface Checked {
-  readonly limiter: Limiter | AsyncLimiter
+  readonly limiter: Limiter<RequestKey> | AsyncLimiter<RequestKey>
   readonly trust: Trust
   readonly allowed: AddressSet | undefined
   readonly denied: AddressSet | undefined
@@ -135,10 +154,10 @@ export function checkHttp(options: RateLimitOptions<never, never>): Checked {
   ] as const) {
     checkFunction(`rateLimit: ${name}`, options[name])
   }
-  const { cost = 1, trustProxy = 0, ipv6Bits = 64, headers = ['x', 'draft-11'] } = options
-  if (typeof cost !== 'function') checkWhole('rateLimit: cost', cost, 0, MOST_UNITS)
+  const { trustProxy = 0, ipv6Bits = 64, headers = ['x', 'draft-11'] } = options
   checkWhole('rateLimit: ipv6Bits', ipv6Bits, 1, 128)
   checkFlag('shadow', options.shadow)
+  checkFlag('permit', options.permit)
   checkFlag('countPreflights', options.countPreflights)
   return {
     limiter: limiterOf(options),
@@ -173,11 +192,7 @@ export function trustOf(trustProxy: number | readonly string[]): Trust {
   )
 }
 
-function limiterOf({
-  limiter,
-  rules,
-  policy,
-}: RateLimitOptions<never, never>): Limiter | AsyncLimiter {
+function limiterOf({ limiter, rules, policy }: RateLimitOptions<never, never>): Checked['limiter'] {
   const given = [limiter, rules, policy].filter((each) => each !== undefined)
   if (given.length !== 1) {
     throw new SluiceError(
@@ -186,8 +201,8 @@ function limiterOf({
         `${given.length === 0 ? 'got none' : 'not several'}.`,
     )
   }
-  if (limiter === undefined) return createLimiter((rules ?? policy)!)
-  if (typeof limiter?.check === 'function') return limiter
+  if (limiter === undefined) return createLimiter((rules ?? policy)!) as Limiter<RequestKey>
+  if (typeof limiter?.check === 'function') return limiter as Limiter<RequestKey>
   throw new SluiceError(
     'SLUICE_OPTION',
     `rateLimit: limiter must come from createLimiter(), got ${shown(limiter)}.`,

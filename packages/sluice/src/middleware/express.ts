@@ -1,8 +1,19 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { connect } from '../http/connect.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
+import type { RequestLimit } from '../http/request-limit.ts'
 
 export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
+export type { RequestLimit, RequestPermit } from '../http/request-limit.ts'
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** What `rateLimit` has decided, and the permit if there is one; undefined if it did not count. */
+      rateLimit?: RequestLimit
+    }
+  }
+}
 
 /** rateLimit is a middleware for Express 4 and 5: `app.use(rateLimit({ rules }))`. */
 export function rateLimit(options: RateLimitOptions<Request, Response>): RequestHandler {

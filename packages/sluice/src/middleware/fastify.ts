@@ -1,11 +1,16 @@
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
+import { systemClock } from '../core/clock.ts'
 import { SluiceError, shown } from '../core/errors.ts'
-import { incomingOf, isGone, whenDone } from '../http/connect.ts'
+import { isLater, type Later } from '../core/later.ts'
+import { incomingOf, isGone } from '../http/connect.ts'
 import { exposed, hasOrigin } from '../http/fields.ts'
 import { createGuard, type Entrance, type Guard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
+import type { RequestLimit } from '../http/request-limit.ts'
+import { whenDone } from '../http/when-done.ts'
 
 export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
+export type { RequestLimit, RequestPermit } from '../http/request-limit.ts'
 
 type Options = RateLimitOptions<FastifyRequest, FastifyReply>
 
@@ -15,6 +20,10 @@ export type RouteLimit = false | Options
 declare module 'fastify' {
   interface FastifyContextConfig {
     rateLimit?: RouteLimit
+  }
+  interface FastifyRequest {
+    /** What `rateLimit` has decided, and the permit if there is one; undefined if it did not count. */
+    rateLimit?: RequestLimit
   }
 }
 
@@ -46,6 +55,8 @@ export function rateLimit(options: Options): FastifyPluginCallback {
   }
 
   const plugin: FastifyPluginCallback = (app, _options, done) => {
+    // Requests keep their hidden class. Another plugin of ours may have done it.
+    if (!app.hasRequestDecorator('rateLimit')) app.decorateRequest('rateLimit', undefined)
     // A mistake is found when the route is made, not when somebody asks for it.
     app.addHook('onRoute', ({ config }) => void guardOf(config?.rateLimit))
     app.addHook('onRequest', (request, reply, next) => {
@@ -54,23 +65,23 @@ export function rateLimit(options: Options): FastifyPluginCallback {
       const incoming = incomingOf(request.raw)
       // Neither a handler nor an error handler runs for a connection that has gone.
       if (!incoming) return drop(reply)
-      let isAdmitted: boolean
+      let acted: Later<boolean>
       try {
         const entered = guard.enter(request, incoming)
-        if (entered instanceof Promise) {
-          entered
-            .then((entrance) => act(guard, request, reply, entrance))
-            .then(
-              (isAdmitted) => isAdmitted && !isGone(request.raw, reply.raw) && next(),
-              (error) => !isGone(request.raw, reply.raw) && next(error),
-            )
-          return
-        }
-        isAdmitted = act(guard, request, reply, entered)
+        acted = isLater(entered)
+          ? entered.then((entrance) => act(guard, request, reply, entrance))
+          : act(guard, request, reply, entered)
       } catch (error) {
         return next(error as Error)
       }
-      if (isAdmitted) next()
+      if (!isLater(acted)) {
+        if (acted) next()
+        return
+      }
+      acted.then(
+        (isAdmitted) => isAdmitted && !isGone(request.raw, reply.raw) && next(),
+        (error) => !isGone(request.raw, reply.raw) && next(error),
+      )
     })
     done()
   }
@@ -111,16 +122,18 @@ function act(
   request: FastifyRequest,
   reply: FastifyReply,
   entrance: Entrance,
-): boolean {
-  const { fields, refusal } = entrance
+): Later<boolean> {
+  const { fields, refusal, limit, delayMs, spent } = entrance
+  // Before all that may throw.
+  if (spent) whenDone(reply.raw, (isWhole) => guard.finish(entrance, request, reply, isWhole))
   for (let i = 0; i < fields.length; i += 1) reply.header(fields[i][0], fields[i][1])
   if (fields.length > 0 && hasOrigin(request.raw)) {
     const others = reply.getHeader('access-control-expose-headers')
     reply.header('access-control-expose-headers', exposed(fields, others))
   }
   if (!refusal) {
-    whenDone(guard, entrance, request, reply, reply.raw)
-    return true
+    if (limit) request.rateLimit = limit
+    return delayMs > 0 ? systemClock.sleep(delayMs).then(() => true) : true
   }
   for (const [name, value] of refusal.fields) reply.header(name, value)
   reply.code(refusal.status).send(refusal.body)

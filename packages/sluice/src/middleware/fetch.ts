@@ -1,9 +1,13 @@
+import { systemClock } from '../core/clock.ts'
 import { SluiceError } from '../core/errors.ts'
 import { exposed } from '../http/fields.ts'
+import { dropped, followResponse } from '../http/follow-response.ts'
 import { createGuard, type Entrance } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
+import type { RequestLimit } from '../http/request-limit.ts'
 
 export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
+export type { RequestLimit, RequestPermit } from '../http/request-limit.ts'
 
 /** A handler of requests, as Next.js, Bun, Deno and Workers have them. */
 type Handler<Rest extends unknown[]> = (
@@ -16,6 +20,16 @@ export interface FetchOptions<Rest extends unknown[] = never[]>
   extends RateLimitOptions<Request, Response> {
   /** The address at the other end: a `Request` does not have it, the platform knows it. */
   readonly address?: (request: Request, ...rest: Rest) => string | undefined
+}
+
+const limits = new WeakMap<Request, RequestLimit>()
+
+/**
+ * rateLimitOf is what was decided about the request that a handler was called with, and its permit where
+ * it has one. Undefined if it was not counted.
+ */
+export function rateLimitOf(request: Request): RequestLimit | undefined {
+  return limits.get(request)
 }
 
 /** rateLimit wraps a handler: `export const GET = rateLimit({ rules, key })(handler)`. */
@@ -34,18 +48,20 @@ export function rateLimit<Rest extends unknown[]>(
         peer: address?.(request, ...rest),
         header: (name) => request.headers.get(name) ?? undefined,
       })
+      const { refusal, limit, delayMs, spent } = entrance
       const hasOrigin = request.headers.has('origin')
-      if (entrance.refusal) return refusalResponse(entrance, hasOrigin)
-      if (signal?.aborted) return dropped()
-      const response = withFields(await handler(request, ...rest), hasOrigin, entrance)
-      guard.settle(entrance, request, response, true)
-      return response
+      if (refusal) return refusalResponse(entrance, hasOrigin)
+      if (limit) limits.set(request, limit)
+      const respond = async () => {
+        if (delayMs > 0) await systemClock.sleep(delayMs)
+        if (signal?.aborted) return dropped()
+        return withFields(await handler(request, ...rest), hasOrigin, entrance)
+      }
+      if (!spent) return respond()
+      const end = (response: Response, isWhole: boolean) =>
+        guard.finish(entrance, request, response, isWhole)
+      return followResponse({ method: request.method, signal, respond, end })
     }
-}
-
-/** dropped is returned for a client that has gone: 499, as nginx logs it. No client reads it. */
-export function dropped(): Response {
-  return new Response(null, { status: 499 })
 }
 
 /** refusalResponse is the response to a request that was refused. */

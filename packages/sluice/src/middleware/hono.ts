@@ -1,10 +1,22 @@
 import type { Context, MiddlewareHandler, Next } from 'hono'
+import { systemClock } from '../core/clock.ts'
 import { exposed, hasOrigin } from '../http/fields.ts'
+import { dropped, followResponse } from '../http/follow-response.ts'
 import { createGuard, type Entrance } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
-import { dropped, refusalResponse } from './fetch.ts'
+import type { RequestLimit } from '../http/request-limit.ts'
+import { type NodeResponse, whenDone } from '../http/when-done.ts'
+import { refusalResponse } from './fetch.ts'
 
 export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
+export type { RequestLimit, RequestPermit } from '../http/request-limit.ts'
+
+declare module 'hono' {
+  interface ContextVariableMap {
+    /** What `rateLimit` has decided, and the permit if there is one; undefined if it did not count. */
+    rateLimit: RequestLimit | undefined
+  }
+}
 
 /** HonoOptions are those of `rateLimit`, and how to find out where a request comes from. */
 export interface HonoOptions extends RateLimitOptions<Context, Response> {
@@ -18,19 +30,29 @@ export function rateLimit(options: HonoOptions): MiddlewareHandler {
   const guard = createGuard(others)
 
   function act(context: Context, next: Next, entrance: Entrance): Promise<Response | undefined> {
-    const { fields, refusal, spent } = entrance
+    const { fields, refusal, limit, delayMs, spent } = entrance
+    const { outgoing } = platformOf(context)
+    if (spent && outgoing) {
+      const responseOf = () => (context.finalized ? context.res : dropped())
+      whenDone(outgoing, (isWhole) => guard.finish(entrance, context, responseOf(), isWhole))
+    }
     const isExposed = fields.length > 0 && isFromScript(context)
     if (refusal) return Promise.resolve(refusalResponse(entrance, isExposed))
-    const { outgoing } = platformOf(context)
-    if (outgoing && !isExposed && !spent) {
+    if (limit) context.set('rateLimit', limit)
+    if (outgoing && !isExposed && delayMs === 0) {
       for (let i = 0; i < fields.length; i += 1) outgoing.setHeader(fields[i][0], fields[i][1])
       return next() as Promise<undefined>
     }
+    if (outgoing || !spent) return respond(context, next, entrance, isExposed)
     return follow(context, next, entrance, isExposed)
   }
 
-  async function follow(context: Context, next: Next, entrance: Entrance, isExposed: boolean) {
-    const { fields } = entrance
+  async function respond(context: Context, next: Next, entrance: Entrance, isExposed: boolean) {
+    const { fields, delayMs } = entrance
+    if (delayMs > 0) {
+      await systemClock.sleep(delayMs)
+      if (isGone(context, address(context))) return dropped()
+    }
     for (const [name, value] of fields) context.header(name, value)
     await next()
     // A response that the handler made by itself does not have what was set before.
@@ -40,8 +62,28 @@ export function rateLimit(options: HonoOptions): MiddlewareHandler {
     if (isExposed) {
       context.header('access-control-expose-headers', exposed(fields), { append: true })
     }
-    guard.settle(entrance, context, context.res, true)
     return undefined
+  }
+
+  /** Where the platform does not tell when a response has ended, its body does. */
+  async function follow(context: Context, next: Next, entrance: Entrance, isExposed: boolean) {
+    const { method, raw } = context.req
+    const response = await followResponse({
+      method,
+      signal: raw.signal,
+      respond: async () => (await respond(context, next, entrance, isExposed)) ?? context.res,
+      end: (response, isWhole) => guard.finish(entrance, context, response, isWhole),
+    })
+    // One that changes the protocol cannot be set again.
+    if (response !== context.res) context.res = response
+    return undefined
+  }
+
+  /** Decisions about clients that have gone meanwhile end at once. */
+  function drop(context: Context, entrance: Entrance): Response {
+    const response = dropped()
+    guard.finish(entrance, context, response, false)
+    return response
   }
 
   return (context, next) => {
@@ -50,7 +92,7 @@ export function rateLimit(options: HonoOptions): MiddlewareHandler {
     const entered = guard.enter(context, new HonoIncoming(context, peer))
     if (!(entered instanceof Promise)) return act(context, next, entered)
     return entered.then((entrance) =>
-      isGone(context, peer) ? dropped() : act(context, next, entrance),
+      isGone(context, peer) ? drop(context, entrance) : act(context, next, entrance),
     )
   }
 }
@@ -85,7 +127,7 @@ interface Platform {
     readonly rawHeaders?: readonly string[]
   }
   /** Node's response. To write fields there is several times quicker than to go through Hono's. */
-  readonly outgoing?: { setHeader(name: string, value: string): unknown }
+  readonly outgoing?: NodeResponse & { setHeader(name: string, value: string): unknown }
   readonly remoteAddr?: { readonly hostname?: string }
   readonly requestIP?: (request: Request) => { readonly address: string } | null
 }

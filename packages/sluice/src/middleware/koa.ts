@@ -1,10 +1,21 @@
 import type { Context, Middleware } from 'koa'
-import { incomingOf, isGone, whenDone } from '../http/connect.ts'
+import { systemClock } from '../core/clock.ts'
+import { incomingOf, isGone } from '../http/connect.ts'
 import { exposed, type Field, hasOrigin } from '../http/fields.ts'
 import { createGuard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
+import type { RequestLimit } from '../http/request-limit.ts'
+import { whenDone } from '../http/when-done.ts'
 
 export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
+export type { RequestLimit, RequestPermit } from '../http/request-limit.ts'
+
+declare module 'koa' {
+  interface DefaultState {
+    /** What `rateLimit` has decided, and the permit if there is one; undefined if it did not count. */
+    rateLimit?: RequestLimit
+  }
+}
 
 /** rateLimit is a middleware for Koa: `app.use(rateLimit({ rules }))`. */
 export function rateLimit(options: RateLimitOptions<Context, Context>): Middleware {
@@ -13,7 +24,11 @@ export function rateLimit(options: RateLimitOptions<Context, Context>): Middlewa
     const incoming = incomingOf(context.req)
     if (!incoming) return drop(context)
     const entrance = await guard.enter(context, incoming)
-    const { fields, refusal } = entrance
+    const { fields, refusal, limit, delayMs, spent } = entrance
+    // Before all that may throw.
+    if (spent) {
+      whenDone(context.res, (isWhole) => guard.finish(entrance, context, context, isWhole))
+    }
     for (const [name, value] of [...fields, ...(refusal?.fields ?? [])]) context.set(name, value)
     if (fields.length > 0 && hasOrigin(context.req)) {
       context.append('access-control-expose-headers', exposed(fields))
@@ -26,7 +41,8 @@ export function rateLimit(options: RateLimitOptions<Context, Context>): Middlewa
       for (const [name, value] of refusal.fields) context.set(name, value)
       return
     }
-    whenDone(guard, entrance, context, context, context.res)
+    if (limit) context.state.rateLimit = limit
+    if (delayMs > 0) await systemClock.sleep(delayMs)
     if (isGone(context.req, context.res)) return
     try {
       await next()

@@ -1,11 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type CanActivate, type ExecutionContext, HttpException } from '@nestjs/common'
-import { incomingOf, isGone, whenDone } from '../http/connect.ts'
+import { systemClock } from '../core/clock.ts'
+import { incomingOf, isGone } from '../http/connect.ts'
 import { exposed, hasOrigin } from '../http/fields.ts'
 import { createGuard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
+import type { RequestLimit } from '../http/request-limit.ts'
+import { whenDone } from '../http/when-done.ts'
 
 export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
+export type { RequestLimit, RequestPermit } from '../http/request-limit.ts'
 
 /** The response of Express or Fastify, as far as both are alike. */
 interface NestResponse {
@@ -36,7 +40,11 @@ export function rateLimit(
       const incoming = incomingOf(raw)
       if (!incoming) return drop(outgoing)
       const entrance = await guard.enter(context, incoming)
-      const { fields, refusal } = entrance
+      const { fields, refusal, limit, delayMs, spent } = entrance
+      // Before all that may throw.
+      if (spent) {
+        whenDone(outgoing, (isWhole) => guard.finish(entrance, context, context, isWhole))
+      }
       for (const [name, value] of [...fields, ...(refusal?.fields ?? [])])
         response.header(name, value)
       if (fields.length > 0 && hasOrigin(raw)) {
@@ -44,10 +52,20 @@ export function rateLimit(
         response.header('access-control-expose-headers', exposed(fields, others))
       }
       if (refusal) throw new HttpException(bodyOf(refusal.body), refusal.status)
-      whenDone(guard, entrance, context, context, outgoing)
+      if (limit) request.rateLimit = limit
+      if (delayMs > 0) await systemClock.sleep(delayMs)
       return isGone(raw, outgoing) ? drop(outgoing) : true
     },
   }
+}
+
+/**
+ * rateLimitOf is what was decided about a request that `rateLimit` has let through, and its permit where
+ * it has one: `request.rateLimit` of the request that Nest passes, `@Req() request`. Undefined if it was
+ * not counted.
+ */
+export function rateLimitOf(request: object): RequestLimit | undefined {
+  return (request as { rateLimit?: RequestLimit }).rateLimit
 }
 
 /** Never answers: Nest takes a refusal for an error, and has filters and logs for those. */

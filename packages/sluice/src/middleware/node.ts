@@ -2,10 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { addressText } from '../http/address.ts'
 import { clientAddress } from '../http/client-address.ts'
 import { connect, NodeIncoming } from '../http/connect.ts'
-import { located, logError } from '../http/guard.ts'
+import { logError } from '../http/guard.ts'
 import { type RateLimitOptions, trustOf } from '../http/http-options.ts'
+import { located } from '../http/located.ts'
+import type { RequestLimit } from '../http/request-limit.ts'
 
 export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
+export type { RequestLimit, RequestPermit } from '../http/request-limit.ts'
 
 /**
  * clientKey is the key that `rateLimit` has for a client's address, for keys that combine it with
@@ -25,6 +28,14 @@ export function clientKey({
     )
     return addressText(address, ipv6Bits)
   }
+}
+
+/**
+ * rateLimitOf is what was decided about a request that `rateLimit` has let through, and its permit where
+ * it has one: `request.rateLimit`. Undefined if it was not counted.
+ */
+export function rateLimitOf(request: IncomingMessage): RequestLimit | undefined {
+  return (request as { rateLimit?: RequestLimit }).rateLimit
 }
 
 /**
