@@ -1,7 +1,11 @@
+import { type NodeResponse, whenDone } from './when-done.ts'
+
 /** Following is a request whose response is followed to its end. */
 export interface Following {
   readonly method: string
-  /** Aborted when the client goes away; some platforms leave it out. */
+  /** Node's response, where that is known: it tells the end by itself. */
+  readonly outgoing?: NodeResponse
+  /** Else this is aborted when the client goes away; some platforms leave it out. */
   readonly signal: AbortSignal | undefined
   respond(): Promise<Response>
   /**
@@ -14,17 +18,20 @@ export interface Following {
 
 /** followResponse gives the response, with a body that tells when it has ended. */
 export async function followResponse(following: Following): Promise<Response> {
-  const { method, signal, respond } = following
+  const { method, outgoing, respond } = following
+  const signal = outgoing ? undefined : following.signal
   let response: Response | undefined
   const end = (isWhole: boolean) => {
     signal?.removeEventListener('abort', abort)
     following.end(response ?? dropped(), isWhole)
   }
   const abort = () => end(false)
-  if (signal?.aborted) abort()
+  if (outgoing) whenDone(outgoing, end)
+  else if (signal?.aborted) abort()
   else signal?.addEventListener('abort', abort)
   try {
     response = await respond()
+    if (outgoing) return response
     // A response to HEAD has no body, whatever the handler gives it. Some platforms take no response, or
     // one of their own, for a connection that changes its protocol.
     if (method !== 'HEAD' && response instanceof Response && response.body) {

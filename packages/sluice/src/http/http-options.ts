@@ -14,6 +14,11 @@ import { type Dialect, dialects, type Field } from './fields.ts'
 import type { CostOption, RequestCost } from './request-cost.ts'
 import type { AnyLimiter, RequestKey } from './request-key.ts'
 
+export type { Ending } from './ending.ts'
+export type { RequestCost } from './request-cost.ts'
+export type { RequestKey } from './request-key.ts'
+export type { RequestLimit, RequestPermit } from './request-limit.ts'
+
 /** Report tells of one decision about a request. */
 export interface Report<Request> {
   readonly request: Request

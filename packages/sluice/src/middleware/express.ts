@@ -3,8 +3,16 @@ import { connect } from '../http/connect.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
 
-export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
-export type { RequestLimit, RequestPermit } from '../http/request-limit.ts'
+export type {
+  Ending,
+  Limited,
+  RateLimitOptions,
+  Report,
+  RequestCost,
+  RequestKey,
+  RequestLimit,
+  RequestPermit,
+} from '../http/http-options.ts'
 
 declare global {
   namespace Express {

@@ -5,9 +5,18 @@ import { dropped, followResponse } from '../http/follow-response.ts'
 import { createGuard, type Entrance } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
+import type { NodeResponse } from '../http/when-done.ts'
 
-export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
-export type { RequestLimit, RequestPermit } from '../http/request-limit.ts'
+export type {
+  Ending,
+  Limited,
+  RateLimitOptions,
+  Report,
+  RequestCost,
+  RequestKey,
+  RequestLimit,
+  RequestPermit,
+} from '../http/http-options.ts'
 
 /** A handler of requests, as Next.js, Bun, Deno and Workers have them. */
 type Handler<Rest extends unknown[]> = (
@@ -60,8 +69,16 @@ export function rateLimit<Rest extends unknown[]>(
       if (!spent) return respond()
       const end = (response: Response, isWhole: boolean) =>
         guard.finish(entrance, request, response, isWhole)
-      return followResponse({ method: request.method, signal, respond, end })
+      const outgoing = outgoingOf(rest[0])
+      return followResponse({ method: request.method, outgoing, signal, respond, end })
     }
+}
+
+/** Node's response, as `@hono/node-server` passes it beside a request. */
+function outgoingOf(platform: unknown): NodeResponse | undefined {
+  const { outgoing } = (platform ?? {}) as { readonly outgoing?: Partial<NodeResponse> }
+  const isKnown = typeof outgoing?.once === 'function' && outgoing.req !== undefined
+  return isKnown ? (outgoing as NodeResponse) : undefined
 }
 
 /** refusalResponse is the response to a request that was refused. */

@@ -8,8 +8,16 @@ import type { RequestLimit } from '../http/request-limit.ts'
 import { type NodeResponse, whenDone } from '../http/when-done.ts'
 import { refusalResponse } from './fetch.ts'
 
-export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
-export type { RequestLimit, RequestPermit } from '../http/request-limit.ts'
+export type {
+  Ending,
+  Limited,
+  RateLimitOptions,
+  Report,
+  RequestCost,
+  RequestKey,
+  RequestLimit,
+  RequestPermit,
+} from '../http/http-options.ts'
 
 declare module 'hono' {
   interface ContextVariableMap {

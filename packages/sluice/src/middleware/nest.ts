@@ -8,8 +8,16 @@ import type { RateLimitOptions } from '../http/http-options.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
 import { whenDone } from '../http/when-done.ts'
 
-export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
-export type { RequestLimit, RequestPermit } from '../http/request-limit.ts'
+export type {
+  Ending,
+  Limited,
+  RateLimitOptions,
+  Report,
+  RequestCost,
+  RequestKey,
+  RequestLimit,
+  RequestPermit,
+} from '../http/http-options.ts'
 
 /** The response of Express or Fastify, as far as both are alike. */
 interface NestResponse {

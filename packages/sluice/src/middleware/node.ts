@@ -7,8 +7,16 @@ import { type RateLimitOptions, trustOf } from '../http/http-options.ts'
 import { located } from '../http/located.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
 
-export type { Limited, RateLimitOptions, Report } from '../http/http-options.ts'
-export type { RequestLimit, RequestPermit } from '../http/request-limit.ts'
+export type {
+  Ending,
+  Limited,
+  RateLimitOptions,
+  Report,
+  RequestCost,
+  RequestKey,
+  RequestLimit,
+  RequestPermit,
+} from '../http/http-options.ts'
 
 /**
  * clientKey is the key that `rateLimit` has for a client's address, for keys that combine it with
