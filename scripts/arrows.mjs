@@ -71,7 +71,10 @@ const rooms = {
 
 /** @type {Record<string, string[]>} */
 const groups = {
-  'reference model': ['testing/model', 'testing/meters'],
+  'reference model': [
+    ...['testing/model', 'testing/model-counters', 'testing/model-decision'],
+    ...['testing/model-permit', 'testing/meters', 'testing/hold-meter'],
+  ],
   settings: [
     ...['settings', 'limits', 'most-units', 'problem', 'decided', 'start-error', 'shown-rule'],
   ],

@@ -1,5 +1,12 @@
 import { CENTURY_US } from '../core/duration.ts'
 import type { Rule } from '../core/rule.ts'
+import { holdMeter } from './hold-meter.ts'
+
+/** Hold is the units of one permit under one rule, and the instant at which they come back. */
+export interface Hold {
+  readonly units: number
+  readonly untilUs: number
+}
 
 /** Meter is the state of one key under one rule in the reference model. */
 export interface Meter {
@@ -10,6 +17,11 @@ export interface Meter {
   spend(units: number, nowUs: number): void
   /** Gives back units spent at `spentUs`; left out: the latest. */
   refund(units: number, nowUs: number, spentUs?: number): void
+  /** Where units are held: spends them, and gives the hold. */
+  hold?(units: number, nowUs: number): Hold
+  /** Whether a hold still counts, as it does not after a reset or in another meter. */
+  holds?(hold: Hold, nowUs: number): boolean
+  release?(hold: Hold): void
   /** Goes over to a rule with other figures; the units used at `nowUs` stay used. */
   carry(rule: Rule, nowUs: number): void
   copy(): Meter
@@ -28,6 +40,7 @@ const makers: Readonly<Record<string, (rule: Rule) => Meter>> = {
   gcra: bucketMeter,
   'leaky-bucket': bucketMeter,
   'calendar-window': calendarMeter,
+  concurrency: holdMeter,
   unlimited: unlimitedMeter,
 }
 

@@ -1,0 +1,48 @@
+import type { Rule } from '../core/rule.ts'
+import type { Hold, Meter } from './meters.ts'
+
+/** A hold counts in the slot of a quarter of the time in which it began, and in four more. */
+const QUARTERS = 4
+
+/**
+ * holdMeter is the meter of a concurrency rule: a list of holds, each with the instant at which its units
+ * come back by themselves.
+ */
+export function holdMeter(rule: Rule, holds: readonly Hold[] = [], latestUs = 0): Meter {
+  const slotUs = () => Math.ceil(rule.perUs / QUARTERS)
+  const slotAt = (us: number) => us - (us % slotUs())
+  /** Time that has stepped back counts as the slot of the latest hold. */
+  const counting = (us: number) => holds.filter(({ untilUs }) => Math.max(us, latestUs) < untilUs)
+  const heldAt = (us: number) => counting(us).reduce((sum, { units }) => sum + units, 0)
+
+  function hold(units: number, nowUs: number): Hold {
+    latestUs = Math.max(latestUs, slotAt(nowUs))
+    const made = { units, untilUs: latestUs + (QUARTERS + 1) * slotUs() }
+    holds = [...counting(nowUs), made]
+    return made
+  }
+
+  return {
+    passes: (units, us) => heldAt(us) + units <= rule.limit,
+    isFresh: (us) => holds.every(({ untilUs }) => untilUs <= us),
+    spend: (units, nowUs) => void hold(units, nowUs),
+    // Only a release gives units back.
+    refund() {},
+    hold,
+    holds: (one, nowUs) => holds.includes(one) && nowUs < one.untilUs,
+    release(one) {
+      holds = holds.filter((other) => other !== one)
+    },
+    carry(to, nowUs) {
+      const units = heldAt(nowUs)
+      const from = rule
+      rule = to
+      if (from.perUs === to.perUs) return
+      // What is held now is held for the new time, by permits that can give it back no more.
+      holds = []
+      latestUs = 0
+      if (units > 0) hold(units, nowUs)
+    },
+    copy: () => holdMeter(rule, holds, latestUs),
+  }
+}
