@@ -14,7 +14,10 @@ export interface ModelPermit {
   release(nowUs: number): void
   settle(actual: ModelCost, nowUs: number): void
   cancel(nowUs: number): void
-  /** Makes all its holds begin now, or none if one of them has ended. */
+  /**
+   * Makes its holds begin now, in the order of the rules. False if one has ended: then the permit gives back
+   * none of them any more.
+   */
   extend(nowUs: number): boolean
 }
 
@@ -29,6 +32,7 @@ export function modelPermit(
   taken: ReadonlyMap<string, Hold>,
 ): ModelPermit {
   let isOpen = true
+  let isLost = false
   let holds = taken
 
   function end(actual: ModelCost | undefined, nowUs: number): void {
@@ -51,14 +55,18 @@ export function modelPermit(
     cancel: (nowUs) => end(0, nowUs),
     extend(nowUs) {
       if (!isOpen) return false
-      const own = counters.of(call, nowUs).filter(({ rule }) => holds.has(rule.name))
-      const isHeld = own.every(({ rule, meter }) => meter.holds!(holds.get(rule.name)!, nowUs))
-      if (!isHeld) return false
-      for (const { rule, meter } of own) meter.release!(holds.get(rule.name)!)
-      const begun = new Map<string, Hold>()
-      spendAll(own, nowUs, begun)
-      holds = begun
-      return true
+      const extended = new Map<string, Hold>()
+      for (const counter of counters.of(call, nowUs)) {
+        const { rule, meter } = counter
+        const hold = holds.get(rule.name)
+        if (!hold || isLost) continue
+        isLost = !meter.holds!(hold, nowUs)
+        if (isLost) continue
+        meter.release!(hold)
+        spendAll([counter], nowUs, extended)
+      }
+      holds = isLost ? new Map() : extended
+      return !isLost
     },
   }
 }

@@ -2,6 +2,7 @@ import type { AsyncStore, Store } from '../stores/store.ts'
 import { clearCases } from './clear-cases.ts'
 import { equal } from './equal.ts'
 import { evictionCases } from './eviction-cases.ts'
+import { jointCases } from './joint-cases.ts'
 import type { ManualClock } from './manual-clock.ts'
 import { nextCases } from './next-cases.ts'
 import { playTrace } from './play.ts'
@@ -31,6 +32,11 @@ export interface SuiteOptions {
   readonly evicts?: boolean
   /** Whether the store can `clear()` a limiter, or list its keys. Default true. */
   readonly clears?: boolean
+  /**
+   * Whether the store decides over several fields of a key: `'in turn'` if it spends from one after the other,
+   * and so takes no rules that delay. Default true.
+   */
+  readonly fields?: boolean | 'in turn'
 }
 
 /** SuiteCase is one named test; `run` rejects when the store is wrong. */
@@ -49,15 +55,15 @@ export interface StoreCase {
 
 /**
  * storeSuite is the conformance suite that every store must pass, as named cases for any test
- * runner: the traces, random streams against the reference model, every verb, hostile keys and
- * eviction. `for (const { name, run } of storeSuite(make)) it(name, run)`
+ * runner: the traces, random streams against the reference model, every verb, permits, keys with fields,
+ * hostile keys and eviction. `for (const { name, run } of storeSuite(make)) it(name, run)`
  */
 export function storeSuite(make: MakeStore, options: SuiteOptions = {}): SuiteCase[] {
   if (typeof make !== 'function') {
     throw new Error('storeSuite takes a function that makes { store, clock }, anew for every case.')
   }
   const { seed = Math.floor(Math.random() * 2 ** 32), steps = 10_000 } = options
-  const { without = [], evicts = true, clears = true } = options
+  const { without = [], evicts = true, clears = true, fields = true } = options
   const holds = (algorithm: string) => !without.includes(algorithm)
   const algorithms = Object.keys(ruleMakers).filter(holds)
   const onOneStore = ({ name, maxKeys, run }: StoreCase): SuiteCase => ({
@@ -80,6 +86,7 @@ export function storeSuite(make: MakeStore, options: SuiteOptions = {}): SuiteCa
     })),
     ...[...verbCases, ...nextCases(without), ...tableCases].map(onOneStore),
     ...(holds('sliding-window-log') ? [] : [onOneStore(refusedCase)]),
+    ...jointCases(make, { seed, steps, without, fields, clears }),
     ...(clears ? clearCases.map(onOneStore) : []),
     ...(evicts ? evictionCases(make, without, seed) : []),
   ]

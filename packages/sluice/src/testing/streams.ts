@@ -168,7 +168,7 @@ export async function playStream(
       return seen
     }
     const cost = costOf(step, await look(1))
-    if (moveTime(clock, step, await look(cost))) tally.boundary += 1
+    if (moveTime(clock, step, instantsOf(await look(cost)))) tally.boundary += 1
     const nowUs = clock.nowUs()
     const verb = verbOf(step)
     const label = `step ${tally.steps}: ${verb} ${key} cost ${cost} tier ${tier} at ${nowUs} µs`
@@ -198,8 +198,8 @@ export async function playStream(
   return tally
 }
 
-/** allow() is only for limiters that answer at once and never delay. */
-function hasAllow(limiter: Limiter, rules: readonly Rule[]): boolean {
+/** hasAllow tells whether there is `allow`: only where answers come at once and are never delayed. */
+export function hasAllow(limiter: Limiter, rules: readonly Rule[]): boolean {
   return typeof limiter.allow === 'function' && !rules.some((rule) => rule.algorithm.delays)
 }
 
@@ -220,13 +220,19 @@ function costOf({ cost }: Step, { remaining, capacity }: Decision): number {
   return Math.min(choices[cost % choices.length], capacity, MOST_UNITS)
 }
 
-/** Moves the clock; true when to within a microsecond of an instant that `seen` names. */
-function moveTime(clock: ManualClock, { time, offset }: Step, seen: Decision): boolean {
-  const instants = [
-    seen.retryAfterMs,
-    seen.resetAfterMs,
-    ...seen.rules.flatMap((rule) => [rule.resetAfterMs, rule.nextAfterMs]),
-  ].filter((ms) => ms > 0 && ms * 1_000 < CENTURY_US / 50)
+/** instantsOf is how long it is, in milliseconds, until the instants that a decision names. */
+export function instantsOf(seen: Decision): number[] {
+  const ofRules = seen.rules.flatMap((rule) => [rule.resetAfterMs, rule.nextAfterMs])
+  return [seen.retryAfterMs, seen.resetAfterMs, ...ofRules]
+}
+
+/** moveTime moves the clock; true when to within a microsecond of one of some instants. */
+export function moveTime(
+  clock: ManualClock,
+  { time, offset }: Step,
+  afterMs: readonly number[],
+): boolean {
+  const instants = afterMs.filter((ms) => ms > 0 && ms * 1_000 < CENTURY_US / 50)
   if (time < 300 && instants.length > 0) {
     const us = Math.round(instants[time % instants.length] * 1_000) + (offset % 3) - 1
     clock.advance(us / 1_000)

@@ -1,0 +1,58 @@
+import { concurrency } from '../algorithms/concurrency.ts'
+import type { Rule } from '../core/rule.ts'
+import type { Random } from './random.ts'
+import { ruleMakers } from './streams.ts'
+
+/** JointRules is what a random stream of permits plays by. */
+export interface JointRules {
+  /** The fields that are part of the key; none where it is a text. */
+  readonly fields: readonly string[]
+  /** The rules of each tier; of keys with fields, those that count the first field. */
+  readonly tiers: readonly (readonly Rule[])[]
+  /** The rules of the other fields, the same for all tiers. */
+  readonly others: readonly Rule[]
+}
+
+const holds = [1, 7, 10, 333, 1_000, 1_001, 60_000, 3_600_000, 400 * 86_400_000]
+
+function holdRule(random: Random, name: string): Rule {
+  return concurrency({
+    limit: random.pick([1, 2, 3, 5, 10, 100, 10_000_000]),
+    hold: random.pick(holds),
+    name,
+  })
+}
+
+/** What rules count besides the first field, `user`, which has the tiers. */
+const layouts = [['org'], ['global'], ['org', 'global'], ['org', 'team', 'global']]
+
+/**
+ * randomRules draws rules of these algorithms, and of concurrency if `canHold`. The second tier has the
+ * same rules with other figures, the third lacks one of them.
+ */
+export function randomRules(
+  random: Random,
+  algorithms: readonly string[],
+  canHold: boolean,
+  hasFields: boolean,
+): JointRules {
+  const others = hasFields ? random.pick(layouts) : []
+  const draw = () => {
+    if (canHold && random.below(3) === 0) return (made: string) => holdRule(random, made)
+    const make = ruleMakers[random.pick(algorithms)]
+    return (made: string) => make(random, made)
+  }
+  const listOf = (by: string | undefined, least: number) =>
+    Array.from({ length: least + random.below(2) }, (_, i) => {
+      const name = `${by ?? 'rule'} ${i}`
+      const make = draw()
+      return () => ({ ...make(name), by })
+    })
+  const own = listOf(hasFields ? 'user' : undefined, hasFields ? 1 : 2)
+  const tiers = [own, own, own.slice(0, Math.max(1, own.length - 1))]
+  return {
+    fields: hasFields ? ['user', ...others.filter((field) => field !== 'global')] : [],
+    tiers: tiers.map((tier) => tier.map((make) => make())),
+    others: others.flatMap((by) => listOf(by, 1).map((make) => make())),
+  }
+}
