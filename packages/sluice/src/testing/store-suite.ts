@@ -3,6 +3,7 @@ import { clearCases } from './clear-cases.ts'
 import { equal } from './equal.ts'
 import { evictionCases } from './eviction-cases.ts'
 import { jointCases } from './joint-cases.ts'
+import { jointEvictionCases } from './joint-eviction-cases.ts'
 import type { ManualClock } from './manual-clock.ts'
 import { nextCases } from './next-cases.ts'
 import { playTrace } from './play.ts'
@@ -89,6 +90,7 @@ export function storeSuite(make: MakeStore, options: SuiteOptions = {}): SuiteCa
     ...jointCases(make, { seed, steps, without, fields, clears }),
     ...(clears ? clearCases.map(onOneStore) : []),
     ...(evicts ? evictionCases(make, without, seed) : []),
+    ...(evicts && holds('concurrency') ? jointEvictionCases(make, seed, fields) : []),
   ]
 }
 

@@ -1,0 +1,124 @@
+import { concurrency } from '../algorithms/concurrency.ts'
+import { fixedWindow } from '../algorithms/fixed-window.ts'
+import { tokenBucket } from '../algorithms/token-bucket.ts'
+import type { Rule } from '../core/rule.ts'
+import type { Permit } from '../limiter/permit.ts'
+import { createPolicy } from '../limiter/policy.ts'
+import { equal } from './equal.ts'
+import { limiterOn } from './limiter-on.ts'
+import { createModel } from './model.ts'
+import type { ModelKey } from './model-counters.ts'
+import type { ModelPermit } from './model-permit.ts'
+import { type Random, seededRandom } from './random.ts'
+import type { MakeStore, SuiteCase } from './store-suite.ts'
+
+const MAX_KEYS = 16
+const KEYS = 64
+const STEPS = 2_000
+
+const hold = (by?: string) => concurrency({ limit: 3, hold: '4s', by })
+const slowerHold = concurrency({ limit: 4, hold: '11s' })
+
+const jointRules = [
+  tokenBucket({ limit: 5, per: '3s', by: 'user', name: 'requests' }),
+  fixedWindow({ limit: 9, per: '4s', by: 'org', align: 'clock', name: 'calls' }),
+  hold('user'),
+  concurrency({ limit: 5, hold: '3s', by: 'org', name: 'streams' }),
+]
+
+/** jointEvictionCases rotate permits, and keys with fields, through a store that holds too few. */
+export function jointEvictionCases(
+  make: MakeStore,
+  seed: number,
+  fields: boolean | 'in turn',
+): SuiteCase[] {
+  const name = (random: Random) => `key ${random.below(random.pick([4, KEYS]))}`
+  const cases: SuiteCase[] = [
+    {
+      name: 'concurrency admits no key more than its rule while keys rotate',
+      run: () => rotate(make, seed, [[hold()]], name),
+    },
+    {
+      name: 'concurrency in tiers of other figures admits no key more while keys rotate',
+      run: () => rotate(make, seed, [[hold()], [slowerHold]], name),
+    },
+  ]
+  if (!fields) return cases
+  return [
+    ...cases,
+    {
+      name: 'rules of several fields admit none more while values of each rotate',
+      run: () =>
+        rotate(make, seed, [jointRules], (random) => ({ user: name(random), org: name(random) })),
+    },
+    {
+      name: 'a decision evicts no row that it uses itself',
+      run: () => usesOwnRows(make),
+    },
+  ]
+}
+
+/**
+ * The model, told of every permit and its end, must have allowed whatever was admitted. A full store may
+ * refuse more, and frees nothing of a permit whose row it evicted. Between tiers no permit ends but by
+ * itself: without a row its end carries nothing over.
+ */
+async function rotate(
+  make: MakeStore,
+  seed: number,
+  tiers: readonly (readonly Rule[])[],
+  keyFrom: (random: Random) => ModelKey,
+): Promise<void> {
+  const { store, clock } = await make({ maxKeys: MAX_KEYS })
+  const random = seededRandom(seed)
+  const named = { tiers: Object.fromEntries(tiers.entries()), defaultTier: '0' }
+  const rules = tiers.length > 1 ? createPolicy(named) : tiers[0]
+  const limiter = limiterOn(rules, { store, name: 'rotation' })
+  const model = createModel()
+  const permits: { readonly theirs: Permit; readonly ours: ModelPermit }[] = []
+  let admitted = 0
+  for (let step = 0; step < STEPS; step += 1) {
+    const key = keyFrom(random)
+    const cost = random.pick([1, 1, 1, 2])
+    clock.advance(random.pick([0, 0, 0.001, 1, 37, 150]))
+    const nowUs = clock.nowUs()
+    const tier = random.below(tiers.length)
+    const call = tiers.length > 1 ? { tier: String(tier) } : undefined
+    const permit = await limiter.tryAcquire(key as string, cost, call)
+    if (!permit.allowed) model.carry(key, tiers[tier], nowUs)
+    if (permit.allowed) {
+      const { decision, permit: ours } = model.acquire(key, tiers[tier], cost, nowUs)
+      equal(decision.allowed, true, `step ${step}: ${JSON.stringify(key)} was admitted`)
+      permits.push({ theirs: permit as Permit, ours: ours! })
+      admitted += 1
+    }
+    if (permits.length > 0 && tiers.length === 1 && random.below(3) === 0) {
+      const [{ theirs, ours }] = permits.splice(random.below(permits.length), 1)
+      const isExtended = random.below(3) === 0 && (await theirs.extend())
+      // A row that was evicted has forgotten the hold, which then ends when it would have.
+      if (isExtended) equal(ours.extend(nowUs), true, `step ${step}: it was extended`)
+      await theirs.release()
+      ours.release(nowUs)
+    }
+  }
+  const refused = STEPS - admitted
+  equal(Math.min(admitted, refused) > STEPS / 20, true, `${admitted} admitted, ${refused} refused`)
+  equal((await limiter.stats()).evictions > 0, true, 'keys were evicted')
+}
+
+/** Each field has room for one row, and the decision uses a row of each. */
+async function usesOwnRows(make: MakeStore): Promise<void> {
+  const { store } = await make({ maxKeys: 1 })
+  const limiter = limiterOn(jointRules, { store, name: 'own' })
+  const left = async (user: string, org: string) =>
+    (await limiter.peek({ user, org } as never)).rules.map((rule) => rule.remaining)
+  const first = (await limiter.tryAcquire({ user: 'a', org: 'a' } as never)) as Permit
+  await limiter.tryAcquire({ user: 'a', org: 'a' } as never)
+  equal(await left('a', 'a'), [3, 7, 1, 3], 'both were counted twice')
+  await first.release()
+  equal(await left('a', 'a'), [3, 7, 2, 4], 'both rows know the hold')
+  equal((await limiter.stats()).evictions, 0, 'evictions')
+  await limiter.tryAcquire({ user: 'b', org: 'b' } as never)
+  const [requests, calls, held, streams] = await left('a', 'a')
+  equal([requests <= 3, calls <= 7, held <= 2, streams <= 4], Array(4).fill(true), 'when evicted')
+}
