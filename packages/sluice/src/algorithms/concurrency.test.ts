@@ -92,6 +92,22 @@ describe('concurrency', () => {
     expect(remaining(cells, 0, shorter, START_US + 6 * SECOND_US)).toBe(3)
   })
 
+  it('carries no more than can be held, however often a floor goes to and fro between rules', () => {
+    const other = concurrency({ limit: 4, hold: '11s' })
+    const floor = [rule, other].map(() => new Float64Array(7))
+    take(floor[0], 0, rule, 1, START_US)
+    for (let i = 0; i < 200; i += 1) {
+      const nowUs = START_US + i * 300_000
+      const [from, to] = i % 2 === 0 ? [rule, other] : [other, rule]
+      const copy = floor[i % 2].slice()
+      rule.algorithm.carry(copy, 0, from, to, nowUs)
+      rule.algorithm.merge(floor[1 - (i % 2)], 0, copy, 0, to, nowUs)
+    }
+    expect(floor.flatMap((cells) => [...cells.subarray(2)]).every((units) => units <= 1e7)).toBe(
+      true,
+    )
+  })
+
   it('refuses what is no time to hold, by the name of its option', () => {
     expect(() => concurrency({ limit: 10_000_001, hold: '8s' })).toThrow(/use tokenBucket/)
     const wrong = { limit: 3, per: '1s' } as never

@@ -17,6 +17,9 @@ export interface ConcurrencyOptions extends Omit<RuleOptions, 'per'> {
 const SLOTS = 4
 const RING = SLOTS + 1
 
+/** The most units that a key can hold, by any rule. */
+const MOST_HELD = 10_000_000
+
 /** Cells: the row's generation, the newest slot, and the units that were taken in each slot. */
 const NEWEST = 1
 const UNITS = 2
@@ -25,7 +28,7 @@ const algorithm = completeAlgorithm({
   name: 'concurrency',
   code: 'H',
   span: 'hold',
-  mostLimit: 10_000_000,
+  mostLimit: MOST_HELD,
   mostLimitRemedy: 'It counts units held at once; for more units in a time, use tokenBucket.',
   holds: true,
   lua: 'concurrency',
@@ -72,7 +75,8 @@ const algorithm = completeAlgorithm({
   // What is held now is held for the new time, and can be given back no more: slots are others then.
   carry(cells, at, from, to, nowUs) {
     if (from.perUs === to.perUs) return
-    const held = heldIn(cells, at, newestAt(cells, at, from, nowUs))
+    // Floors are carried to and fro, and add up what was merged: without an end they would leave 2^53.
+    const held = Math.min(MOST_HELD, heldIn(cells, at, newestAt(cells, at, from, nowUs)))
     cells.fill(0, at, at + UNITS + RING)
     const slot = Math.floor(nowUs / slotUs(to))
     cells[at + NEWEST] = slot
