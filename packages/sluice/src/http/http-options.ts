@@ -1,4 +1,3 @@
-import { MOST_UNITS } from '../core/cost.ts'
 import type { Decision } from '../core/decision.ts'
 import { SluiceError, shown } from '../core/errors.ts'
 import type { Later } from '../core/later.ts'
