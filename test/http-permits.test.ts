@@ -1,4 +1,5 @@
 import { createServer, type RequestListener, ServerResponse } from 'node:http'
+import { connect as connectHttp2 } from 'node:http2'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fastify from 'fastify'
@@ -365,6 +366,24 @@ describe('plain http', () => {
 })
 
 describe('Fastify', () => {
+  it('holds nothing for streams of HTTP/2 that were killed, together or one by one', async () => {
+    const limiter = createLimiter(held)
+    const app = fastify({ http2: true })
+    closers.push(() => app.close())
+    await app.register(forFastify({ limiter, key: () => 'alice' }))
+    app.get('/', () => new Promise(() => {}))
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    const { port } = app.server.address() as AddressInfo
+    const session = connectHttp2(`http://127.0.0.1:${port}`).on('error', () => {})
+    const streams = Array.from({ length: 12 }, () => session.request({ ':path': '/' }))
+    for (const stream of streams) stream.on('error', () => {})
+    await expect.poll(() => limiter.stats().held).toBe(12)
+    for (const stream of streams.slice(0, 6)) stream.close()
+    await expect.poll(() => limiter.stats().held).toBe(6)
+    session.destroy()
+    await expect.poll(() => limiter.stats().held).toBe(0)
+  })
+
   it('releases for replies that were hijacked, and without a socket', async () => {
     const limiter = createLimiter(held)
     const app = fastify()

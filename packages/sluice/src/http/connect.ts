@@ -21,7 +21,7 @@ export function connect<Request extends IncomingMessage, Response extends Server
     const { refusal, limit, delayMs, spent } = entrance
     // Before all that may throw.
     if (spent) {
-      whenDone(response, (isWhole) => guard.finish(entrance, request, response, isWhole))
+      whenDone(request, response, (isWhole) => guard.finish(entrance, request, response, isWhole))
     }
     writeFields(request, response, entrance.fields)
     if (refusal) {

@@ -1,10 +1,10 @@
-import { type NodeResponse, whenDone } from './when-done.ts'
+import { type NodeRequest, type NodeResponse, whenDone } from './when-done.ts'
 
 /** Following is a request whose response is followed to its end. */
 export interface Following {
   readonly method: string
-  /** Node's response, where that is known: it tells the end by itself. */
-  readonly outgoing?: NodeResponse
+  /** Node's request and response, where they are known: they tell the end by themselves. */
+  readonly node?: { readonly incoming: NodeRequest; readonly outgoing: NodeResponse }
   /** Else this is aborted when the client goes away; some platforms leave it out. */
   readonly signal: AbortSignal | undefined
   respond(): Promise<Response>
@@ -18,20 +18,20 @@ export interface Following {
 
 /** followResponse gives the response, with a body that tells when it has ended. */
 export async function followResponse(following: Following): Promise<Response> {
-  const { method, outgoing, respond } = following
-  const signal = outgoing ? undefined : following.signal
+  const { method, node, respond } = following
+  const signal = node ? undefined : following.signal
   let response: Response | undefined
   const end = (isWhole: boolean) => {
     signal?.removeEventListener('abort', abort)
     following.end(response ?? dropped(), isWhole)
   }
   const abort = () => end(false)
-  if (outgoing) whenDone(outgoing, end)
+  if (node) whenDone(node.incoming, node.outgoing, end)
   else if (signal?.aborted) abort()
   else signal?.addEventListener('abort', abort)
   try {
     response = await respond()
-    if (outgoing) return response
+    if (node) return response
     // A response to HEAD has no body, whatever the handler gives it. Some platforms take no response, or
     // one of their own, for a connection that changes its protocol.
     if (method !== 'HEAD' && response instanceof Response && response.body) {

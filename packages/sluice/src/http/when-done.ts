@@ -1,8 +1,9 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** NodeResponse is what of Node's responses tells that they have ended. */
-export type NodeResponse = Pick<ServerResponse, 'closed' | 'writableEnded' | 'req' | 'once'>
+/** NodeRequest and NodeResponse are what of Node's tells that a response has ended. */
+export type NodeRequest = Pick<IncomingMessage, 'socket' | 'httpVersionMajor'>
+export type NodeResponse = Pick<ServerResponse, 'closed' | 'writableEnded' | 'once'>
 
 /** What is called when a connection has gone. One listener for each connection, however many requests. */
 const callsOf = new WeakMap<Socket, Set<() => void>>()
@@ -11,21 +12,30 @@ const callsOf = new WeakMap<Socket, Set<() => void>>()
  * whenDone calls `end` once, when a response is done or its connection has gone. `isWhole` tells whether
  * the handler had ended it.
  */
-export function whenDone(response: NodeResponse, end: (isWhole: boolean) => void): void {
-  const { socket, httpVersionMajor } = response.req
+export function whenDone(
+  { socket, httpVersionMajor }: NodeRequest,
+  response: NodeResponse,
+  end: (isWhole: boolean) => void,
+): void {
   if (response.closed || socket.destroyed) {
     end(response.writableEnded)
     return
   }
+  let isOpen = true
   const done = () => {
+    if (!isOpen) return
+    isOpen = false
     calls?.delete(done)
     end(response.writableEnded)
   }
   // A response that waits for its turn, or was given up for another protocol, is not told that its
-  // connection has gone.
-  const calls = httpVersionMajor < 2 ? callsFor(socket) : undefined
+  // connection has gone. Stand-ins for connections, and those of HTTP/2, are no emitters of their own.
+  const isOwn = httpVersionMajor === 1 && typeof socket.once === 'function'
+  const calls = isOwn ? callsFor(socket) : undefined
   calls?.add(done)
   response.once('close', done)
+  // Some stand-ins for responses do not close.
+  response.once('finish', done)
 }
 
 function callsFor(socket: Socket): Set<() => void> {

@@ -133,7 +133,8 @@ function act(
 ): Later<boolean> {
   const { fields, refusal, limit, delayMs, spent } = entrance
   // Before all that may throw.
-  if (spent) whenDone(reply.raw, (isWhole) => guard.finish(entrance, request, reply, isWhole))
+  if (spent)
+    whenDone(request.raw, reply.raw, (isWhole) => guard.finish(entrance, request, reply, isWhole))
   for (let i = 0; i < fields.length; i += 1) reply.header(fields[i][0], fields[i][1])
   if (fields.length > 0 && hasOrigin(request.raw)) {
     const others = reply.getHeader('access-control-expose-headers')

@@ -1,11 +1,10 @@
 import { systemClock } from '../core/clock.ts'
 import { SluiceError } from '../core/errors.ts'
 import { exposed } from '../http/fields.ts'
-import { dropped, followResponse } from '../http/follow-response.ts'
+import { dropped, type Following, followResponse } from '../http/follow-response.ts'
 import { createGuard, type Entrance } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
-import type { NodeResponse } from '../http/when-done.ts'
 
 export type {
   Ending,
@@ -69,16 +68,16 @@ export function rateLimit<Rest extends unknown[]>(
       if (!spent) return respond()
       const end = (response: Response, isWhole: boolean) =>
         guard.finish(entrance, request, response, isWhole)
-      const outgoing = outgoingOf(rest[0])
-      return followResponse({ method: request.method, outgoing, signal, respond, end })
+      const node = nodeOf(rest[0])
+      return followResponse({ method: request.method, node, signal, respond, end })
     }
 }
 
-/** Node's response, as `@hono/node-server` passes it beside a request. */
-function outgoingOf(platform: unknown): NodeResponse | undefined {
-  const { outgoing } = (platform ?? {}) as { readonly outgoing?: Partial<NodeResponse> }
-  const isKnown = typeof outgoing?.once === 'function' && outgoing.req !== undefined
-  return isKnown ? (outgoing as NodeResponse) : undefined
+/** Node's request and response, as `@hono/node-server` passes them beside a request. */
+function nodeOf(platform: unknown): Following['node'] {
+  const { incoming, outgoing } = (platform ?? {}) as Partial<NonNullable<Following['node']>>
+  if (!incoming?.socket || typeof outgoing?.once !== 'function') return undefined
+  return { incoming, outgoing }
 }
 
 /** refusalResponse is the response to a request that was refused. */

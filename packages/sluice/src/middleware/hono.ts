@@ -5,7 +5,7 @@ import { dropped, followResponse } from '../http/follow-response.ts'
 import { createGuard, type Entrance } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
-import { type NodeResponse, whenDone } from '../http/when-done.ts'
+import { type NodeRequest, type NodeResponse, whenDone } from '../http/when-done.ts'
 import { refusalResponse } from './fetch.ts'
 
 export type {
@@ -39,10 +39,12 @@ export function rateLimit(options: HonoOptions): MiddlewareHandler {
 
   function act(context: Context, next: Next, entrance: Entrance): Promise<Response | undefined> {
     const { fields, refusal, limit, delayMs, spent } = entrance
-    const { outgoing } = platformOf(context)
-    if (spent && outgoing) {
+    const { incoming, outgoing } = platformOf(context)
+    if (spent && incoming && outgoing) {
       const responseOf = () => (context.finalized ? context.res : dropped())
-      whenDone(outgoing, (isWhole) => guard.finish(entrance, context, responseOf(), isWhole))
+      whenDone(incoming, outgoing, (isWhole) =>
+        guard.finish(entrance, context, responseOf(), isWhole),
+      )
     }
     const isExposed = fields.length > 0 && isFromScript(context)
     if (refusal) return Promise.resolve(refusalResponse(entrance, isExposed))
@@ -126,14 +128,7 @@ class HonoIncoming {
 
 /** What the platform passes to Hono about a connection, where it does. */
 interface Platform {
-  readonly incoming?: {
-    readonly socket?: {
-      readonly remoteAddress?: string
-      readonly localAddress?: string
-      readonly destroyed?: boolean
-    }
-    readonly rawHeaders?: readonly string[]
-  }
+  readonly incoming?: NodeRequest & { readonly rawHeaders?: readonly string[] }
   /** Node's response. To write fields there is several times quicker than to go through Hono's. */
   readonly outgoing?: NodeResponse & { setHeader(name: string, value: string): unknown }
   readonly remoteAddr?: { readonly hostname?: string }

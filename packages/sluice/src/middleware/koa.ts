@@ -35,7 +35,9 @@ export function rateLimit(options: RateLimitOptions<Context, Context>): Middlewa
     const { fields, refusal, limit, delayMs, spent } = entrance
     // Before all that may throw.
     if (spent) {
-      whenDone(context.res, (isWhole) => guard.finish(entrance, context, context, isWhole))
+      whenDone(context.req, context.res, (isWhole) =>
+        guard.finish(entrance, context, context, isWhole),
+      )
     }
     for (const [name, value] of [...fields, ...(refusal?.fields ?? [])]) context.set(name, value)
     if (fields.length > 0 && hasOrigin(context.req)) {

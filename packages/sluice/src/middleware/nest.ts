@@ -51,7 +51,7 @@ export function rateLimit(
       const { fields, refusal, limit, delayMs, spent } = entrance
       // Before all that may throw.
       if (spent) {
-        whenDone(outgoing, (isWhole) => guard.finish(entrance, context, context, isWhole))
+        whenDone(raw, outgoing, (isWhole) => guard.finish(entrance, context, context, isWhole))
       }
       for (const [name, value] of [...fields, ...(refusal?.fields ?? [])])
         response.header(name, value)
