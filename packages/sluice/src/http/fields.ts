@@ -123,14 +123,20 @@ function rateOf(
   name: string,
   announced: Announcements,
 ): RuleDecision | undefined {
+  for (let i = 0; i < all.length; i += 1) {
+    if (all[i].rule === name && isRate(all[i], announced, i)) return all[i]
+  }
   let told: RuleDecision | undefined
   for (let i = 0; i < all.length; i += 1) {
     const each = all[i]
-    if (each.capacity === Number.POSITIVE_INFINITY || isHeld(announced, each.rule, i)) continue
-    if (each.rule === name) return each
+    if (!isRate(each, announced, i)) continue
     if (!told || each.remaining * told.capacity < told.remaining * each.capacity) told = each
   }
   return told
+}
+
+function isRate(each: RuleDecision, announced: Announcements, i: number): boolean {
+  return each.capacity !== Number.POSITIVE_INFINITY && !isHeld(announced, each.rule, i)
 }
 
 /** Whatever the rules would say, nothing passes before the block ends. */
