@@ -42,7 +42,7 @@ const rooms = {
       'failure/time-limit',
     ],
     failure: ['core', 'stores/memory/memory', 'stores/joint'],
-    limiter: ['core', 'stores/memory/memory', 'stores/joint', 'failure'],
+    limiter: ['core', 'algorithms/penalty', 'stores/memory/memory', 'stores/joint', 'failure'],
     http: ['core', 'limiter'],
     // A refusal in Nest is an exception of Nest's own.
     'middleware/nest': ['core', 'http', 'npm'],

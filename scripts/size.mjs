@@ -8,9 +8,9 @@ import { build } from 'vite'
  * down as the code gets simpler: the goal for the first is 9,000.
  */
 const limits = [
-  { name: 'createLimiter, tokenBucket', from: 'index', most: 19_500 },
-  { name: 'redisStore', from: 'stores/redis/redis', most: 38_000 },
-  { name: 'remoteStore', from: 'stores/remote/remote', most: 30_000 },
+  { name: 'createLimiter, tokenBucket', from: 'index', most: 20_500 },
+  { name: 'redisStore', from: 'stores/redis/redis', most: 40_000 },
+  { name: 'remoteStore', from: 'stores/remote/remote', most: 32_000 },
 ]
 
 const root = resolve(import.meta.dirname, '..')

@@ -42,6 +42,7 @@ function mapRows(clock: ManualClock, atomic: 'all' | 'row'): RemoteRows {
       nowUs: clock.nowUs(),
     }),
     async swap(changes) {
+      if (atomic === 'row' && changes.length > 1) throw new Error('one row at a time')
       if (changes.some(({ name, version }) => (rows.get(name)?.version ?? 0) !== version)) {
         return false
       }
@@ -104,7 +105,9 @@ type AnyLimiter = Limiter<KeyFields> | AsyncLimiter<KeyFields>
 type AnyPermit = Permit | AsyncPermit | NoPermit
 
 function limiterOn({ store }: Made, policy: ReturnType<typeof policyFor>): AnyLimiter {
-  const options = store.kind === 'async' ? { store, timeoutMs: 60_000 } : { store }
+  const penalty = { by: 'user', after: 4, within: '3s', block: [500, '2s'] }
+  const options =
+    store.kind === 'async' ? { store, penalty, timeoutMs: 60_000 } : { store, penalty }
   return createLimiter(policy as never, options as never) as AnyLimiter
 }
 

@@ -120,6 +120,13 @@ export interface Algorithm {
   ): boolean
   /** Right after a spend: what `release` has to know of that hold. */
   holdAt(cells: Float64Array, at: number): number
+  /**
+   * After a refusal by the other rules of the row: counts it, and gives for how many microseconds the key
+   * is to be blocked. A rule with it stands behind the others, refuses nothing and is told to no caller.
+   */
+  readonly punish:
+    | ((cells: Float64Array, at: number, rule: Rule, nowUs: number) => number)
+    | undefined
   /** Whole units that would pass now, from 0 to capacity. */
   remaining(cells: Float64Array, at: number, rule: Rule, nowUs: number): number
   /** The first microsecond from which on the state equals a key never seen; at most 0 if it does. */
@@ -200,6 +207,7 @@ export const optional = [
   'refund',
   'release',
   'holdAt',
+  'punish',
   'delayUs',
   'carry',
   'begin',
@@ -240,6 +248,7 @@ export function completeAlgorithm(given: GivenAlgorithm): Algorithm {
     refund: given.refund ?? (() => {}),
     release: given.release ?? (() => false),
     holdAt: given.holdAt ?? (() => 0),
+    punish: given.punish,
     remaining: given.remaining,
     freshAtUs: given.freshAtUs,
     delayUs: given.delayUs ?? (() => 0),

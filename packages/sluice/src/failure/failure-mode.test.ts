@@ -23,6 +23,7 @@ function createShaky() {
       capacity: Math.min(...rules.map((rule) => rule.capacity)),
       delays: false,
       holds: false,
+      penalty: undefined,
       generation: 0,
       held: new Float64Array(),
     }),

@@ -3,7 +3,7 @@ import { type Cost, costsAny } from '../core/cost.ts'
 import { type Decision, noteFailure } from '../core/decision.ts'
 import { reasonOf, SluiceError } from '../core/errors.ts'
 import { type Held, newGeneration } from '../core/held.ts'
-import type { AsyncTable, Verb } from '../stores/store.ts'
+import type { AsyncTable, RuleSet, Verb } from '../stores/store.ts'
 import { createBreakers } from './breaker.ts'
 import type { CompleteFailure } from './failure-options.ts'
 import { createLocal, uncounted } from './local.ts'
@@ -18,12 +18,13 @@ const LOOKED_AT = 128
  * changes the store on purpose rejects instead of pretending success.
  */
 export interface FailureMode extends Pick<AsyncTable, 'clear' | 'keys'> {
-  decide(call: Asked, spend: boolean): Promise<Decision>
+  /** `isCounted`: whether a refusal counts for a penalty. Default: it does. */
+  decide(call: Asked, spend: boolean, isCounted?: boolean): Promise<Decision>
   decideAll(all: readonly Asked[]): Promise<Decision[]>
   /** What the store itself says, to be shown; rejects when it says nothing. */
   look(all: readonly Asked[]): Promise<Decision[]>
   /** Decides and spends; what a permit holds comes with the decision. */
-  acquire(call: Asked): Promise<Acquired>
+  acquire(call: Asked, isCounted: boolean): Promise<Acquired>
   /**
    * Ends what a permit holds, and charges or gives back `change`. Never rejects. What was not sent is
    * sent again for `holdUs`; of what may have been done, the units come back when the hold ends.
@@ -110,10 +111,15 @@ export function createFailureMode(
     return answers
   }
 
-  function decide({ set, key, fields, cost }: Asked, spend: boolean): Promise<Decision> {
+  function decide(
+    { set, key, fields, cost }: Asked,
+    spend: boolean,
+    isCounted = true,
+  ): Promise<Decision> {
     const known = table.decideAtOnce?.(set, key, cost, spend)
     if (known) return Promise.resolve(known)
-    const wanted: Wanted = { verb: spend ? 'check' : 'peek', set, key, fields, cost }
+    const verb = spend ? 'check' : 'peek'
+    const wanted: Wanted = { verb, set, key, fields, cost, isCounted: counts(set, isCounted) }
     return ask(deciding, [wanted])[0] as Promise<Decision>
   }
 
@@ -142,8 +148,9 @@ export function createFailureMode(
     local.act(wanted)
   }
 
-  async function acquire(call: Asked): Promise<Acquired> {
-    const wanted: Wanted = { verb: 'check', ...call, generation: newGeneration() }
+  async function acquire(call: Asked, isCounted: boolean): Promise<Acquired> {
+    const own = { generation: newGeneration(), isCounted: counts(call.set, isCounted) }
+    const wanted: Wanted = { verb: 'check', ...call, ...own }
     let pending: Pending | undefined
     const [decided] = ask(deciding, [wanted], (made) => {
       pending = made
@@ -235,6 +242,11 @@ function unavailable(error: unknown): SluiceError {
   return new SluiceError('SLUICE_STORE_UNAVAILABLE', `the store failed: ${reasonOf(error)}`, {
     cause: error,
   })
+}
+
+/** Where no penalty counts refusals, all are alike. */
+function counts({ penalty }: RuleSet, isCounted: boolean): boolean {
+  return isCounted || penalty === undefined
 }
 
 /** Waits, without keeping the process alive for that. */

@@ -29,20 +29,25 @@ export function createLocal(clock: Clock, fleetSize: number, fields?: readonly s
   function setOf(table: AnyTable, set: RuleSet): RuleSet {
     let own = sets.get(set)
     if (!own) {
-      own = table.use(set.rules.map((rule) => shareOf(rule, fleetSize)))
+      const shares = set.rules.map((rule) => shareOf(rule, fleetSize))
+      own = table.use(set.penalty ? [...shares, set.penalty] : shares)
       sets.set(set, own)
     }
     return own
   }
 
   function decide(table: AnyTable, wanted: LocalWanted): Decision {
-    const { verb, cost, generation = 0 } = wanted
+    const { verb, cost, generation = 0, isCounted = true } = wanted
     const key = wanted.fields ?? wanted.key
     const own = setOf(table, wanted.set)
     if (!fits(cost, own)) return uncounted(own.rules, 'local')
     own.generation = generation
     const spentUs = table.nowUs()
-    const decision = table.decide(own, key, cost, verb === 'check', spentUs)
+    let decision = table.decide(own, key, cost, verb === 'check', spentUs)
+    if (own.penalty && isCounted && verb === 'check' && !decision.allowed) {
+      table.punish(own, key, cost, spentUs)
+      decision = table.decide(own, key, cost, false, spentUs)
+    }
     if (generation > 0 && decision.allowed) {
       wanted.result = { cost, spentUs, holds: own.held.slice() }
       holders.add(wanted.result)

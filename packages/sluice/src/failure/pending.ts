@@ -9,7 +9,7 @@ import type { Timed, TimeLimit } from './time-limit.ts'
 
 /** What a limiter wants to be done about one key. */
 export type Wanted = Pick<Request, 'verb' | 'set' | 'key' | 'cost'> &
-  Partial<Pick<Request, 'fields' | 'generation' | 'held' | 'change'>>
+  Partial<Pick<Request, 'fields' | 'generation' | 'held' | 'change' | 'isCounted'>>
 
 /** Who is told of a request, and what answers it when the store does not. */
 export interface PendingParts {
@@ -33,6 +33,7 @@ export class Pending implements Request, Timed {
   readonly generation: number
   readonly held: Held | undefined
   readonly change: Cost
+  readonly isCounted: boolean
   readonly resolve: (decision: Decision | undefined) => void
   readonly reject: (error: unknown) => void
   readonly pending = undefined
@@ -54,7 +55,7 @@ export class Pending implements Request, Timed {
   constructor(
     parts: PendingParts,
     breaker: Breaker,
-    { verb, set, key, fields, cost, generation = 0, held, change = 0 }: Wanted,
+    { verb, set, key, fields, cost, generation = 0, held, change = 0, isCounted = true }: Wanted,
     nowMs: number,
     resolve: (decision: Decision | undefined) => void,
     reject: (error: unknown) => void,
@@ -70,6 +71,7 @@ export class Pending implements Request, Timed {
     this.generation = generation
     this.held = held
     this.change = change
+    this.isCounted = isCounted
     this.resolve = resolve
     this.reject = reject
     if (this.pass) parts.limit.start(this, nowMs)

@@ -11,6 +11,7 @@ import { fieldsOf, shownKey, tierKeyOf } from './fields.ts'
 import { type Call, createGate, lineOf, partsOf, ratesOnly } from './gate.ts'
 import type { CostByRule } from './key-types.ts'
 import { clockOfStore } from './limiter-options.ts'
+import { penaltyOf } from './penalty.ts'
 import {
   type AsyncPermit,
   createOpenPermits,
@@ -19,6 +20,7 @@ import {
   noPermit,
   permitOf,
   permitOn,
+  reported,
   type Taken,
 } from './permit.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
@@ -42,8 +44,10 @@ export function createAsyncLimiter(
   const policy = isPolicy(rules) ? rules : undefined
   const lists = policy ? policy.ruleLists : [ruleList('createLimiter', rules)]
   const fields = fieldsOf(lists.flat())
-  const opened = store.open(name, lists, failure.timeoutMs, policy !== undefined)
-  const gate = createGate(name, policy ?? lists[0], fields, opened.use)
+  const penalty = penaltyOf(options.penalty, fields)
+  const all = penalty ? lists.map((rules) => [...rules, penalty]) : lists
+  const opened = store.open(name, all, failure.timeoutMs, policy !== undefined)
+  const gate = createGate(name, policy ?? lists[0], fields, penalty, opened.use)
   const table = createFailureMode(opened, store.clock, failure, fields?.names)
   const { begin, beginCheck, beginDecision, checkOpen, costOf, setOf } = gate
   const line = createWaitQueue(store.clock, steadyClock(store.clock))
@@ -74,10 +78,13 @@ export function createAsyncLimiter(
   }
 
   /** Decides, and gives a permit if it is admitted. */
-  async function acquireNow(call: Call): Promise<AsyncPermit<never> | NoPermit> {
+  async function acquireNow(
+    call: Call,
+    isCounted: boolean,
+  ): Promise<AsyncPermit<never> | NoPermit> {
     const { set, key, cost } = call
     const about = asked(call)
-    const { decision, held: first } = await table.acquire(about)
+    const { decision, held: first } = await table.acquire(about, isCounted)
     if (!decision.allowed) return noPermit(decision)
     let held = first
     const holdUs = held ? holdUsOf(set.rules) : 0
@@ -148,7 +155,7 @@ export function createAsyncLimiter(
       const first = beginCheck(given, cost, call)
       const { key } = first
       const decideBy = (set: RuleSet, spend: boolean) =>
-        table.decide(asked({ set, key, cost: costOf(set, cost) }), spend)
+        table.decide(asked({ set, key, cost: costOf(set, cost) }), spend, false)
       const { decision } = await line.join(lineOf(key), {
         ...limits,
         ...gate.inLine(first, cost, call),
@@ -161,9 +168,8 @@ export function createAsyncLimiter(
     waiting: (key) => line.waiting(lineOf(gate.wholeKey(key))),
 
     async tryAcquire(key, cost = 1, options) {
-      const permit = await acquireNow(beginDecision(key, cost, options))
-      report(permit.decision, key, cost)
-      return permit
+      const permit = await acquireNow(beginDecision(key, cost, options), true)
+      return reported(permit, (decision) => report(decision, key, cost))
     },
 
     async acquire(given, cost = 1, options = {}) {
@@ -175,7 +181,7 @@ export function createAsyncLimiter(
         ...gate.inLine(first, cost, call),
         peek: (set) => table.decide(asked({ set, key, cost: costOf(set, cost) }), false),
         async take(set) {
-          const permit = await acquireNow({ set, key, cost: costOf(set, cost) })
+          const permit = await acquireNow({ set, key, cost: costOf(set, cost) }, false)
           return { decision: permit.decision, permit }
         },
         dropped: ({ permit }) => void (permit.allowed && permit.cancel()),

@@ -48,11 +48,15 @@ export interface Gate {
   close(): boolean
 }
 
-/** createGate is for a limiter of one list of rules, or of a policy; `fields` are those of its keys. */
+/**
+ * createGate is for a limiter of one list of rules, or of a policy; `fields` are those of its keys, and
+ * `penalty` counts their refusals.
+ */
 export function createGate(
   name: string,
   rules: readonly Rule[] | Policy,
   fields: Fields | undefined,
+  penalty: Rule | undefined,
   use: (rules: readonly Rule[]) => RuleSet,
 ): Gate {
   const policy = 'rulesFor' in rules ? rules : undefined
@@ -60,7 +64,7 @@ export function createGate(
   const sets = new WeakMap<readonly Rule[], Map<string, RuleSet>>()
   const names = new Set((policy?.ruleLists ?? [only!]).flat().map((rule) => rule.name))
   const tierField = policy?.tierBy === undefined ? 0 : (fields?.names.indexOf(policy.tierBy) ?? 0)
-  const onlySet = only && use(only)
+  const onlySet = only && use(penalty ? [...only, penalty] : only)
   let closed = false
 
   /** The set of the rules that hold: those of a field that is null are off. */
@@ -69,8 +73,8 @@ export function createGate(
     const known = sets.get(rules) ?? new Map<string, RuleSet>()
     const set = known.get(off)
     if (set) return set
-    const holding = off === '' ? rules : rules.filter(({ by }) => !isOff(key as FieldKey, by))
-    const made = use(holding)
+    const all = penalty ? [...rules, penalty] : rules
+    const made = use(off === '' ? all : all.filter(({ by }) => !isOff(key as FieldKey, by)))
     sets.set(rules, known.set(off, made))
     return made
   }

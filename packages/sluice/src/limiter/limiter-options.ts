@@ -11,7 +11,14 @@ const ASYNC_OPTIONS = ['timeoutMs', 'onStoreFailure', 'fleetSize', 'onDegraded',
 /** checkLimiterOptions checks what all limiters have in common, and tells two usual slips. */
 export function checkLimiterOptions(options: LimiterOptions | AsyncLimiterOptions): void {
   checkShape(options)
-  checkOptions('createLimiter', options, ['store', 'name', 'clock', 'onDecision', ...ASYNC_OPTIONS])
+  checkOptions('createLimiter', options, [
+    'store',
+    'name',
+    'clock',
+    'onDecision',
+    'penalty',
+    ...ASYNC_OPTIONS,
+  ])
   const { name = 'default', onDecision } = options
   checkName('createLimiter: name', name)
   checkFunction('createLimiter: onDecision', onDecision)

@@ -11,6 +11,7 @@ import { fieldsOf, shownKey, tierKeyOf } from './fields.ts'
 import { type Call, createGate, lineOf, partsOf, ratesOnly } from './gate.ts'
 import type { CostByRule, LimiterCost, LimiterKey } from './key-types.ts'
 import { checkLimiterOptions, checkNotAsync, storeOf } from './limiter-options.ts'
+import { penaltyOf } from './penalty.ts'
 import {
   createOpenPermits,
   holdUsOf,
@@ -19,6 +20,7 @@ import {
   type Permit,
   permitOf,
   permitOn,
+  reported,
   type Taken,
 } from './permit.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
@@ -69,13 +71,15 @@ function createSyncLimiter(
   const policy = isPolicy(rules) ? rules : undefined
   const lists = policy ? policy.ruleLists : [ruleList('createLimiter', rules)]
   const fields = fieldsOf(lists.flat())
+  const penalty = penaltyOf(options.penalty, fields)
+  const all = penalty ? lists.map((rules) => [...rules, penalty]) : lists
   const mayChange = policy !== undefined
   const table = (
     fields
-      ? openJointTable(store, name, lists, fields.names, mayChange)
-      : store.open(name, lists, mayChange)
+      ? openJointTable(store, name, all, fields.names, mayChange)
+      : store.open(name, all, mayChange)
   ) as Table<RuleSet, AnyKey>
-  const gate = createGate(name, policy ?? lists[0], fields, table.use)
+  const gate = createGate(name, policy ?? lists[0], fields, penalty, table.use)
   const { begin, beginCheck, beginDecision, checkOpen, costOf, setOf } = gate
   const { decide, nowUs } = table
   /** Whether other threads may release what calls wait for. */
@@ -83,7 +87,7 @@ function createSyncLimiter(
   const line = createWaitQueue(store.clock, nowUs)
   const open = createOpenPermits(nowUs)
   /** The rules of every plain call, as long as it is open and nothing else is to be done. */
-  let quick = policy || fields || onDecision ? undefined : setOf('', undefined)
+  let quick = policy || fields || penalty || onDecision ? undefined : setOf('', undefined)
   if (quick?.delays || quick?.holds) quick = undefined
 
   function report(decision: Decision, key: string, cost: number | CostByRule): Decision {
@@ -105,8 +109,17 @@ function createSyncLimiter(
   ): boolean {
     const call = beginCheck(key, cost, options)
     if (call.set.delays) throw delays()
-    if (onDecision === undefined) return table.allow(call.set, call.key, call.cost)
-    return report(decide(call.set, call.key, call.cost, true), key, cost).allowed
+    if (onDecision || penalty) return report(decideCall(call), key, cost).allowed
+    return table.allow(call.set, call.key, call.cost)
+  }
+
+  /** Decides and spends. A refusal counts for the penalty, and the block that it brings is told at once. */
+  function decideCall({ set, key, cost }: Call, atUs?: number): Decision {
+    const decision = decide(set, key, cost, true, atUs)
+    if (set.penalty === undefined || decision.allowed) return decision
+    const us = atUs ?? nowUs()
+    table.punish(set, key, cost, us)
+    return decide(set, key, cost, false, us)
   }
 
   function wake(key: AnyKey): void {
@@ -114,10 +127,11 @@ function createSyncLimiter(
   }
 
   /** Decides, and gives a permit if it is admitted. */
-  function acquireNow({ set, key, cost }: Call): Permit<never> | NoPermit {
+  function acquireNow(call: Call, isCounted: boolean): Permit<never> | NoPermit {
+    const { set, key, cost } = call
     const spentUs = nowUs()
     set.generation = newGeneration()
-    const decision = decide(set, key, cost, true, spentUs)
+    const decision = isCounted ? decideCall(call, spentUs) : decide(set, key, cost, true, spentUs)
     if (!decision.allowed) return noPermit(decision)
     let held: Held = { cost, spentUs, holds: set.held.slice() }
     return permitOn<Permit<never>, void>(
@@ -164,8 +178,7 @@ function createSyncLimiter(
       if (quick !== undefined && cost === 1 && options === undefined && isKey(key)) {
         return decide(quick, key, 1, true)
       }
-      const call = beginCheck(key, cost, options)
-      return report(decide(call.set, call.key, call.cost, true), key, cost)
+      return report(decideCall(beginCheck(key, cost, options)), key, cost)
     },
 
     peek(key, cost = 1, options) {
@@ -177,9 +190,7 @@ function createSyncLimiter(
       checkOpen()
       const checked = checkRequests(requests, beginCheck)
       const atUs = nowUs()
-      const decisions = checked.map(({ call: { set, key, cost } }) =>
-        decide(set, key, cost, true, atUs),
-      )
+      const decisions = checked.map(({ call }) => decideCall(call, atUs))
       decisions.forEach((decision, i) => void report(decision, checked[i].key, checked[i].cost))
       return decisions
     },
@@ -200,9 +211,8 @@ function createSyncLimiter(
     waiting: (key) => line.waiting(lineOf(gate.wholeKey(key))),
 
     tryAcquire(key, cost = 1, options) {
-      const permit = acquireNow(beginDecision(key, cost, options))
-      report(permit.decision, key, cost)
-      return permit
+      const permit = acquireNow(beginDecision(key, cost, options), true)
+      return reported(permit, (decision) => report(decision, key, cost))
     },
 
     async acquire(given, cost = 1, options = {}) {
@@ -214,7 +224,7 @@ function createSyncLimiter(
         ...gate.inLine(first, cost, call),
         peek: (set) => decide(set, key, costOf(set, cost), false),
         take(set) {
-          const permit = acquireNow({ set, key, cost: costOf(set, cost) })
+          const permit = acquireNow({ set, key, cost: costOf(set, cost) }, false)
           return { decision: permit.decision, permit }
         },
         // What this limiter releases wakes the line.

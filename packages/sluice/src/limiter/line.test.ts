@@ -50,7 +50,7 @@ function made(rule: Rule, isLater: boolean) {
         signal: undefined,
         set: () => ({
           ...{ rules: [rule], capacity: rule.capacity, delays: rule.algorithm.delays },
-          ...{ holds: false, generation: 0, held: new Float64Array(2) },
+          ...{ holds: false, penalty: undefined, generation: 0, held: new Float64Array(2) },
         }),
         peek: () => said(limiter.peek(key, own.cost)),
         take() {

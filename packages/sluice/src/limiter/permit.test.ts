@@ -139,6 +139,17 @@ describe.each(Object.entries(stores))('permits on %s', (_name, make) => {
 })
 
 describe('a limiter with a concurrency rule', () => {
+  it('holds nothing when onDecision throws', async () => {
+    const throwing = createLimiter(concurrency({ limit: 1, hold: '1m' }), {
+      onDecision() {
+        throw new Error('told')
+      },
+    })
+    expect(() => throwing.tryAcquire('a')).toThrow('told')
+    await expect(throwing.acquire('a')).rejects.toThrow('told')
+    expect([throwing.stats().held, throwing.peek('a').remaining]).toEqual([0, 1])
+  })
+
   const limiter = createLimiter(concurrency({ limit: 1, hold: '1m' }))
 
   it('takes only verbs that give a permit', async () => {

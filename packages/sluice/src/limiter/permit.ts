@@ -117,15 +117,30 @@ export interface Taken<Given> {
   readonly permit: Given | NoPermit
 }
 
+/** reported tells of a permit; where that throws, its caller never gets it, and it is cancelled. */
+export function reported<Given extends { readonly decision: Decision }>(
+  permit: Given,
+  report: (decision: Decision) => Decision,
+): Given {
+  try {
+    report(permit.decision)
+    return permit
+  } catch (error) {
+    void (permit as { cancel?(): unknown }).cancel?.()
+    throw error
+  }
+}
+
 /** permitOf is the permit that a wait has ended with, or throws if it is a refusal. */
 export function permitOf<Given extends { readonly decision: Decision }>(
   key: string,
   { decision, ...taken }: Taken<Given> | { readonly decision: Decision },
   report: (decision: Decision) => Decision,
 ): Given {
-  const { permit } = taken as Partial<Taken<Given>>
-  const decided = admitted(key, report(withoutDelay(decision)))
-  return { ...(permit as Given), decision: decided }
+  const { permit } = taken as Partial<Taken<Given & { readonly allowed: true }>>
+  const decided = withoutDelay(decision)
+  if (!permit?.allowed) return admitted(key, report(decided)) as never
+  return reported({ ...permit, decision: decided }, report)
 }
 
 function difference(actual: Cost, cost: Cost): Cost {

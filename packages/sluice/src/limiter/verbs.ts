@@ -3,6 +3,7 @@ import type { Decision } from '../core/decision.ts'
 import type { Duration } from '../core/duration.ts'
 import type { AsyncStats, AsyncStore, Store, TableStats } from '../stores/store.ts'
 import type { CostByRule } from './key-types.ts'
+import type { PenaltyOptions } from './penalty.ts'
 import type { AsyncPermit, NoPermit, Permit } from './permit.ts'
 
 export interface LimiterOptions<Key = string, Cost = number> {
@@ -17,6 +18,8 @@ export interface LimiterOptions<Key = string, Cost = number> {
    * it throws reaches the caller of the verb.
    */
   onDecision?(decision: Decision, key: Key, cost: Cost): void
+  /** Blocks a key that is refused too often, longer each time. Default: none. */
+  readonly penalty?: PenaltyOptions
 }
 
 /** FailureOptions say what happens while a store fails, or is too slow. */

@@ -20,7 +20,10 @@ export interface LaidRules extends RuleSet {
   /** What the last decision found: how long each rule refuses, and how long it delays. */
   readonly waitUs: Float64Array
   readonly delayUs: Float64Array
-  /** The one rule, where there is just one, whose state is no list and which neither delays nor holds. */
+  /** Where the cells of the penalty are, and its column. */
+  penaltyAt: number
+  penaltyColumn: number
+  /** The one rule, where there is just one, whose state is no list and which neither delays nor holds, without a penalty. */
   readonly only: Rule | undefined
   /** The same as `at[0]`. */
   onlyAt: number
@@ -140,6 +143,9 @@ export function createLayout(
       set.at[i] = layout.columns[set.columns[i]]?.at ?? 0
     })
     set.onlyAt = set.at[0]
+    if (set.penalty === undefined) return
+    set.penaltyColumn = columnOf(set.penalty)
+    set.penaltyAt = layout.columns[set.penaltyColumn].at
   }
 
   function tagOf(rules: ReadonlyMap<number, Rule>): number {
@@ -153,18 +159,23 @@ export function createLayout(
   const layout: Layout = {
     columns: fixed?.columns ?? [],
     stride: strideOf(fixed?.columns ?? []),
-    use(rules, moved) {
-      const text = rules.map((rule) => `${columnName(rule)} ${rule.text}`).join(', ')
+    use(all, moved) {
+      const text = all.map((rule) => `${columnName(rule)} ${rule.text}`).join(', ')
       const known = sets.get(text)
       if (known) return known
       const before = layout.columns
-      if (makeRoom(rules)) {
+      const penalty = all.find(({ algorithm }) => algorithm.punish)
+      const rules = all.filter((rule) => rule !== penalty)
+      if (makeRoom(all)) {
         for (const set of sets.values()) place(set)
         moved(before)
       }
       const set: LaidRules = {
-        // A copy: elements of a frozen list are slower to read.
-        rules: [...rules],
+        // No frozen list: its elements are slower to read.
+        rules,
+        penalty,
+        penaltyAt: 0,
+        penaltyColumn: -1,
         capacity: Math.min(...rules.map((rule) => rule.capacity)),
         delays: rules.some((rule) => rule.algorithm.delays),
         holds: rules.some((rule) => rule.algorithm.holds),
@@ -174,8 +185,8 @@ export function createLayout(
         at: new Int32Array(rules.length),
         waitUs: new Float64Array(rules.length),
         delayUs: new Float64Array(rules.length),
-        only: onlyOf(rules),
-        stateless: rules.every((rule) => rule.algorithm.cells(rule) === 0),
+        only: penalty ? undefined : onlyOf(rules),
+        stateless: all.every((rule) => rule.algorithm.cells(rule) === 0),
         onlyAt: 0,
         tag: 0,
       }
@@ -193,26 +204,28 @@ export function createLayout(
         const before = ruleIn(written, set.columns[i])
         if (before?.text !== set.rules[i].text) return false
       }
-      return true
+      return !set.penalty || ruleIn(written, set.penaltyColumn)?.text === set.penalty.text
     },
     tagAfter(tag, set) {
       const rules = new Map(book.written(tag).map(({ column, rule }) => [column, rule]))
-      set.rules.forEach((rule, i) => {
-        if (set.columns[i] >= 0) rules.set(set.columns[i], rule)
-      })
+      addColumns(rules, set)
       return tagOf(rules)
     },
     fullTag() {
       const rules = new Map<number, Rule>()
-      for (const set of sets.values()) {
-        set.rules.forEach((rule, i) => {
-          if (set.columns[i] >= 0) rules.set(set.columns[i], rule)
-        })
-      }
+      for (const set of sets.values()) addColumns(rules, set)
       return tagOf(rules)
     },
   }
   return layout
+}
+
+/** Adds the columns that a set writes. */
+function addColumns(to: Map<number, Rule>, { rules, columns, penalty, penaltyColumn }: LaidRules) {
+  rules.forEach((rule, i) => {
+    if (columns[i] >= 0) to.set(columns[i], rule)
+  })
+  if (penalty) to.set(penaltyColumn, penalty)
 }
 
 function onlyOf([rule, ...others]: readonly Rule[]): Rule | undefined {

@@ -7,7 +7,7 @@ import type { Row } from './row.ts'
 /** OwnLine is where a rule of the set has its cells, and its line in a row's text. */
 export interface OwnLine {
   readonly rule: Rule
-  /** Its place among the rules of the set. */
+  /** Its place among the rules of the set; −1: it is the penalty. */
   readonly index: number
   /** Where its cells begin; of a list, the one cell that names it. */
   readonly at: number

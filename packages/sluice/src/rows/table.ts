@@ -7,7 +7,7 @@ import { createFloors, type Floors } from './floors.ts'
 import { chargesOf, extendRow, finishRow, holdsNothing } from './hold.ts'
 import { type Column, createLayout, type LaidRules, type Layout } from './layout.ts'
 import { createLists } from './lists.ts'
-import { admitRow, askRow, decideRow, refundRow, spendRow } from './row.ts'
+import { admitRow, askRow, decideRow, punishRow, refundRow, spendRow } from './row.ts'
 import type { RowCare, Rows } from './rows.ts'
 import { createSlowPath } from './slow-path.ts'
 import { createStart, dropLists } from './start.ts'
@@ -94,7 +94,15 @@ export function createTable(
     },
     tell(set, key, cost, allowed, nowUs, each, places) {
       tellRules(set, isPlain ? rows : slowPath.decided, cost, allowed, nowUs, each, places)
-      return isPlain ? 0 : slowPath.blockedUs(key, nowUs)
+      return isPlain && blocks.size === 0 ? 0 : slowPath.blockedUs(key, nowUs)
+    },
+
+    punish(set, key, _cost, nowUs) {
+      // A key without a row was refused for what others had used.
+      if (set.penalty === undefined || !find(set, key, nowUs)) return
+      if (slowPath.blockedUs(key, nowUs) > 0) return
+      const us = punishRow(set, rows, nowUs)
+      if (us > 0) blocks.set(rows.idOf(key), nowUs + us, nowUs)
     },
 
     charge(set, key, cost, nowUs) {

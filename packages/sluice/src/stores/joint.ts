@@ -154,6 +154,14 @@ export function createJointTable(
       if (passes && costsAny(cost)) takeAll(set, keys, cost, atUs)
       return passes
     },
+    punish(set, keys, cost, nowUs) {
+      for (const { field, set: own, places } of set.parts) {
+        if (!own.penalty) continue
+        const units = costIn(cost, places)
+        const { allowed, source } = tables[field].decide(own, keys[field]!, units, false, nowUs)
+        if (!allowed && source !== 'blocked') tables[field].punish(own, keys[field]!, units, nowUs)
+      }
+    },
     charge(set, keys, cost, nowUs) {
       for (const { field, set: own, places } of set.parts) {
         tables[field].charge(own, keys[field]!, costIn(cost, places), nowUs)
@@ -228,18 +236,21 @@ function tableName(limiter: string, field: string): string {
 
 /** jointSet makes rules ready, those of each field by `use`. */
 export function jointSet(
-  rules: readonly Rule[],
+  all: readonly Rule[],
   fields: readonly string[],
   use: (own: readonly Rule[], field: number) => RuleSet,
 ): JointSet {
+  const rules = all.filter(({ algorithm }) => !algorithm.punish)
   const parts = fields.flatMap((name, field): JointPart[] => {
-    const own = rules.filter(({ by = fields[0] }) => by === name)
+    const own = all.filter(({ by = fields[0] }) => by === name)
     if (own.length === 0) return []
-    return [{ field, set: use(own, field), places: own.map((rule) => rules.indexOf(rule)) }]
+    const set = use(own, field)
+    return [{ field, set, places: set.rules.map((rule) => rules.indexOf(rule)) }]
   })
   return {
-    rules: [...rules],
+    rules,
     parts,
+    penalty: parts.find(({ set }) => set.penalty)?.set.penalty,
     capacity: Math.min(...rules.map(({ capacity }) => capacity)),
     delays: parts.some(({ set }) => set.delays),
     holds: parts.some(({ set }) => set.holds),

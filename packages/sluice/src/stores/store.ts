@@ -31,6 +31,8 @@ export interface RuleSet {
   readonly delays: boolean
   /** Whether a rule holds units until they are released. */
   readonly holds: boolean
+  /** Counts refusals, and blocks the key after too many. It is none of `rules`. */
+  readonly penalty: Rule | undefined
   /** What a state that holds units is to be called if it has no generation yet. */
   generation: number
   /** What the last spend holds: for each rule the generation of its state, and a slot. */
@@ -53,6 +55,8 @@ export interface Table<Set extends RuleSet = RuleSet, Key = string> {
   allow(set: Set, key: Key, cost: Cost, nowUs?: number): boolean
   /** Decides, and spends if `spend` is set and nothing refuses. `nowUs` is as in `allow`. */
   decide(set: Set, key: Key, cost: Cost, spend: boolean, nowUs?: number): Decision
+  /** Counts that `cost` was refused, and blocks the key if there were too many refusals. */
+  punish(set: Set, key: Key, cost: Cost, nowUs: number): void
   /**
    * The first half of a decision over several tables: finds the key's row, carried over to these rules
    * if `spend` is set, and gives the wait, 0 if it admits. Left out by tables that other threads change.
@@ -154,6 +158,8 @@ export interface Request {
   done(decision?: Decision): void
   failed(error: unknown): void
 
+  /** Of a check: whether its refusal counts for a penalty. */
+  readonly isCounted: boolean
   /** Set once it was sent: the store may do it from then on, until it is late. */
   isSent: boolean
   /** Set when other writers were faster: if time runs out now, the store has not failed. */

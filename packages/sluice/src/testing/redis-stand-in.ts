@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { ruleFactories } from '../algorithms/parse-rule.ts'
+import { penaltyRule } from '../algorithms/penalty.ts'
 import type { Cost } from '../core/cost.ts'
 import type { Held } from '../core/held.ts'
 import { readRule } from '../core/read-rule.ts'
@@ -114,6 +115,7 @@ const decide: Script = (rows, keys, [deadline, json, ...words], nowUs) => {
     const first = requestsOfSet(
       word,
       set,
+      places.flatMap((place) => toldIn(setOf(sets, words[place]))),
       set.parts.map(({ set: own }) => ({ name: '', set: own })),
     )
     actJointAll(
@@ -137,6 +139,7 @@ function jointOf(sets: readonly RemoteRules[]): JointSet {
   const rules = sets.flatMap((set) => set.rules)
   return {
     ...{ rules, parts, generation: 0, held: new Float64Array(2 * rules.length) },
+    penalty: sets.find((set) => set.penalty)?.penalty,
     capacity: Math.min(...rules.map(({ capacity }) => capacity)),
     delays: sets.some((set) => set.delays),
     holds: sets.some((set) => set.holds),
@@ -179,26 +182,45 @@ const verbs = Object.fromEntries(
 
 /** The requests that a word of the script stands for, each with the next one behind it. */
 function requestsIn(word: string, sets: readonly ToldSet[]): Request {
-  return requestsOfSet(word.includes('@') ? word : `c${word}x1`, setOf(sets, word))
+  const set = setOf(sets, word)
+  return requestsOfSet(word.includes('@') ? word : `c${word}x1`, set, toldIn(set))
 }
 
-function requestsOfSet(calls: string, set: RuleSet, rows?: readonly RequestRow[]): Request {
+/** For each line of a row, whether callers are told of its rule: not of a penalty. */
+function toldIn({ lines }: RemoteRules): boolean[] {
+  return lines.map(({ index }) => index >= 0)
+}
+
+function requestsOfSet(
+  calls: string,
+  set: RuleSet,
+  told: readonly boolean[],
+  rows?: readonly RequestRow[],
+): Request {
   let first: Request | undefined
   for (const [, letter, units, more] of [
-    ...calls.matchAll(/([a-z])([\d,-]+)x([\d,]+)/g),
+    ...calls.matchAll(/([a-zA-Z])([\d,-]+)x([\d,]+)/g),
   ].reverse()) {
     const numbers = more.split(',').map(Number)
     const times = letter === 'c' ? numbers[0] : 1
     for (let i = 0; i < times; i += 1) {
-      first = requestFor(set, rows, letter, costOf(units), numbers, first)
+      first = requestFor(set, rows, letter, costOf(units, told), toldNumbers(numbers, told), first)
     }
   }
   return first!
 }
 
-function costOf(text: string): Cost {
+function costOf(text: string, told: readonly boolean[]): Cost {
   const units = text.split(',').map(Number)
-  return units.length > 1 ? units : units[0]
+  if (units.length === 1) return units[0]
+  const own = units.filter((_, i) => told[i])
+  return own.length > 1 ? own : own[0]
+}
+
+/** The numbers of a permit: an instant, and three for each line. */
+function toldNumbers(numbers: readonly number[], told: readonly boolean[]): readonly number[] {
+  if (numbers.length === 1) return numbers
+  return numbers.filter((_, i) => i === 0 || told[Math.floor((i - 1) / 3)])
 }
 
 function requestFor(
@@ -209,10 +231,11 @@ function requestFor(
   more: readonly number[],
   next: Request | undefined,
 ): Request {
-  const verb = letter === 'l' || letter === 'a' ? 'check' : verbs[letter]
+  const verb = 'laAC'.includes(letter) ? 'check' : verbs[letter]
   return {
     ...{ verb, set, key: '', cost: units, dueMs: 0, done() {}, failed() {}, next },
-    generation: letter === 'a' ? more[0] : 0,
+    generation: 'aA'.includes(letter) ? more[0] : 0,
+    isCounted: letter === letter.toLowerCase(),
     held: letter === 'f' || letter === 'e' ? heldOf(more) : undefined,
     change: units,
     result: undefined,
@@ -259,7 +282,7 @@ function setsOf(json: string): readonly ToldSet[] {
   return sets
 }
 
-const algorithms = ruleFactories.map(({ algorithm }) => algorithm)
+const algorithms = [...ruleFactories, penaltyRule].map(({ algorithm }) => algorithm)
 
 function ruleOf(label: string): Rule {
   const [code, name] = ownerOf(label).split('\t')

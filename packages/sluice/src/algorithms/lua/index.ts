@@ -2,6 +2,7 @@ import { lua as calendarWindow } from './calendar-window.ts'
 import { lua as concurrency } from './concurrency.ts'
 import { lua as fixedWindow } from './fixed-window.ts'
 import { bucketLua, leakyBucketLua } from './fresh-time.ts'
+import { lua as penalty } from './penalty.ts'
 import { lua as slidingWindowCounter } from './sliding-window-counter.ts'
 import { lua as slidingWindowLog } from './sliding-window-log.ts'
 
@@ -15,6 +16,7 @@ export const ownTwins: ReadonlyMap<string, string> = new Map([
   ['concurrency', concurrency],
   ['fixed-window', fixedWindow],
   ['leaky-bucket', leakyBucketLua],
+  ['penalty', penalty],
   ['sliding-window-counter', slidingWindowCounter],
   ['sliding-window-log', slidingWindowLog],
 ])

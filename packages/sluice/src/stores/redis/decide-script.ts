@@ -20,6 +20,7 @@ import { twinsText } from './twins.ts'
  * rows. The word of a row is a number, which is a check of that cost by the first set; `-` if the row is
  * only read; else `set@` and its requests. A word about several rows has their numbers before the `@`.
  * A request is a letter, its units, `x` and more numbers: `c5x1`, or `c1,1500x1` with units for each rule.
+ * Refusals of a capital letter count for no penalty.
  *
  * If a row was written for other limits of these rules, or cannot be read, its requests do nothing: the
  * caller sees that from the answer, too. Lines of other rules are copied until they are fresh.
@@ -44,6 +45,7 @@ for i = 1, #sets do
 end
 
 local function admits(rule, s, units)
+  if rule.twin.punish then return true end
   return units <= rule.capacity and rule.wait(s, rule, units, now) <= 0
 end
 
@@ -244,10 +246,13 @@ end
 -- Does one request about some rows. units has a number for each rule of these rows, or one for all.
 local function act(rows, verb, units, more)
   local states, is_blocked = {}, false
-  for _, row in ipairs(rows) do
+  local is_counted = verb == string.lower(verb)
+  verb = string.lower(verb)
+  for which, row in ipairs(rows) do
     if row.block > now then is_blocked = true end
     for i, rule in ipairs(row.rules) do
-      states[#states + 1] = { rule = rule, s = row.s[i], units = units[#states + 1] or units[1] }
+      local own = units[#states + 1] or units[1]
+      states[#states + 1] = { rule = rule, row = which, s = row.s[i], units = own }
     end
   end
 
@@ -257,6 +262,25 @@ local function act(rows, verb, units, more)
       if not admits(state.rule, state.s, state.units + ahead) then return false end
     end
     return true
+  end
+
+  -- Counts a refusal by the rules of a row; false if no row counts them.
+  local function punish()
+    local counts = false
+    for i, row in ipairs(rows) do
+      local refused = false
+      for _, state in ipairs(states) do
+        if state.row == i and not admits(state.rule, state.s, state.units) then refused = true end
+      end
+      for _, state in ipairs(states) do
+        if refused and row.block <= now and state.row == i and state.rule.twin.punish then
+          local us = state.rule.twin.punish(state.s, state.rule, now)
+          if us > 0 then row.block, is_blocked = now + us, true end
+          row.changed, counts = true, true
+        end
+      end
+    end
+    return counts
   end
 
   local function spend(ahead)
@@ -282,11 +306,17 @@ local function act(rows, verb, units, more)
   if verb == 'c' then
     changed = false
     for _ = 1, more[1] do
-      if not pass(0) or not spend(0) then break end
-      changed = true
+      if pass(0) then
+        if not spend(0) then break end
+        changed = true
+      elseif not is_counted or not punish() then
+        break
+      end
     end
   elseif verb == 'a' then
-    changed = pass(0) and spend(0)
+    local passes = pass(0)
+    changed = passes and spend(0)
+    if is_counted and not passes then punish() end
     for _, state in ipairs(states) do
       if changed and state.rule.twin.holds and state.s[1] == 0 then state.s[1] = more[1] end
     end
@@ -439,8 +469,8 @@ function wordOf(set: number, first: Request): string {
 }
 
 /** Whether a request is a check, and nothing more. */
-function isPlain({ verb, lease, generation }: Request): boolean {
-  return verb === 'check' && lease === 0 && generation === 0
+function isPlain({ verb, lease, generation, isCounted }: Request): boolean {
+  return verb === 'check' && lease === 0 && generation === 0 && isCounted
 }
 
 /** Whether the next request is the same check. */
@@ -450,16 +480,17 @@ function isAlike({ cost }: Request, next: Request | undefined): next is Request 
 
 /** Any request but a plain check, as a letter and its numbers. */
 function requestText(request: Request): string {
-  const { verb, cost, lease, generation, untilUs, held, change } = request
+  const { verb, cost, lease, generation, isCounted, untilUs, held, change } = request
   if (held) {
     const holds = placesOf(request).map((i) =>
-      [costAt(held.cost, i), held.holds[2 * i], held.holds[2 * i + 1]].join(),
+      i < 0 ? '0,0,0' : [costAt(held.cost, i), held.holds[2 * i], held.holds[2 * i + 1]].join(),
     )
     const units = unitsText(verb === 'finish' ? change : 0, request)
     return `${letters[verb]}${units}x${[held.spentUs, ...holds].join()}`
   }
   const units = unitsText(cost, request)
-  if (generation > 0) return `a${units}x${generation}`
+  if (generation > 0) return `${isCounted ? 'a' : 'A'}${units}x${generation}`
+  if (verb === 'check' && !isCounted) return `C${units}x1`
   return lease > 0 ? `l${units}x${lease}` : `${letters[verb]}${units}x${untilUs}`
 }
 
@@ -472,15 +503,15 @@ function jointText(request: Request): string {
 function unitsText(cost: Cost, request: Request): string {
   if (typeof cost === 'number') return String(cost)
   return placesOf(request)
-    .map((place) => cost[place])
+    .map((place) => (place < 0 ? 0 : cost[place]))
     .join()
 }
 
-/** The places of the rules that keep a state, in the order of the rows and their lines. */
+/** The places of the rules that keep a state, in the order of the rows and their lines; −1: a penalty. */
 function placesOf({ set, rows }: Request): number[] {
   if (!rows) return (set as RemoteRules).lines.map(({ index }) => index)
   return (set as JointSet).parts.flatMap(({ set: own, places }) =>
-    (own as RemoteRules).lines.map(({ index }) => places[index]),
+    (own as RemoteRules).lines.map(({ index }) => (index < 0 ? -1 : places[index])),
   )
 }
 

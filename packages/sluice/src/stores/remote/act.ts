@@ -5,7 +5,7 @@ import type { Held } from '../../core/held.ts'
 import { decisionOf } from '../../rows/decision-of.ts'
 import { extendRow, finishRow } from '../../rows/hold.ts'
 import type { OpenRow } from '../../rows/open-row.ts'
-import { decideRow, refundRow, spendRow } from '../../rows/row.ts'
+import { decideRow, punishRow, refundRow, spendRow } from '../../rows/row.ts'
 import type { Request } from '../store.ts'
 import type { Trip } from './engine.ts'
 import type { RemoteRules } from './remote-rules.ts'
@@ -98,10 +98,21 @@ function check(request: Request, set: RemoteRules, nowUs: number): number {
   const isSpend = request.verb === 'check'
   const leased = lease > 0 ? leasable(set, cost as number, lease, nowUs) : 0
   set.generation = generation
-  if (decideOpen(set, set.row, cost, isSpend, nowUs) > 0 || !isSpend) return leased
+  if (decideOpen(set, set.row, cost, isSpend, nowUs) > 0 || !isSpend) {
+    if (isSpend && request.isCounted) punishOpen(set, set.row, nowUs)
+    return leased
+  }
   if (costsAny(cost)) set.row.isChanged = true
   if (generation > 0) request.result = { cost, spentUs: nowUs, holds: set.held.slice() }
   return leased
+}
+
+/** punishOpen counts that a row has refused, unless its key is blocked. */
+export function punishOpen(set: RemoteRules, row: OpenRow, nowUs: number): void {
+  if (set.penalty === undefined || row.blockUs > nowUs) return
+  const us = punishRow(set, row, nowUs)
+  if (us > 0) row.blockUs = nowUs + us
+  row.isChanged = true
 }
 
 /** decisionOn is the decision that was just made on an open row. */

@@ -6,7 +6,7 @@ import type { OpenRow } from '../../rows/open-row.ts'
 import { admitRow } from '../../rows/row.ts'
 import { costIn, heldIn, type JointSet, joined, noteHeld } from '../joint.ts'
 import type { Request } from '../store.ts'
-import { type Acted, changeRow, decideOpen, decisionOn } from './act.ts'
+import { type Acted, changeRow, decideOpen, decisionOn, punishOpen } from './act.ts'
 import type { RemoteRules } from './remote-rules.ts'
 
 /**
@@ -33,7 +33,9 @@ function check(request: Request, rows: readonly OpenRow[], nowUs: number): Decis
   const set = request.set as JointSet
   const isSpend = verb === 'check'
   for (const part of set.parts) part.set.generation = generation
-  if (waitOn(set, rows, cost, nowUs) === 0 && isSpend && costsAny(cost)) {
+  const waitUs = waitOn(set, rows, cost, nowUs)
+  if (waitUs > 0 && isSpend && request.isCounted) punishAll(set, rows, cost, nowUs)
+  if (waitUs === 0 && isSpend && costsAny(cost)) {
     for (const [i, { set: own, places }] of set.parts.entries()) {
       admitRow(own as RemoteRules, rows[i], costIn(cost, places), nowUs)
       rows[i].isChanged = true
@@ -54,6 +56,16 @@ function waitOn(set: JointSet, rows: readonly OpenRow[], cost: Cost, nowUs: numb
     if (wait > longest) longest = wait
   }
   return longest
+}
+
+/** Counts the refusal for each field whose own rules refuse, unless it is blocked. */
+function punishAll(set: JointSet, rows: readonly OpenRow[], cost: Cost, nowUs: number): void {
+  if (set.penalty === undefined) return
+  for (const [i, { set: own, places }] of set.parts.entries()) {
+    const units = costIn(cost, places)
+    if (decideOpen(own as RemoteRules, rows[i], units, false, nowUs) === 0) continue
+    punishOpen(own as RemoteRules, rows[i], nowUs)
+  }
 }
 
 function decisionOnAll(

@@ -71,7 +71,7 @@ export async function swapJoint(
   failed: (request: Request, error: unknown) => void,
 ): Promise<Request[]> {
   const { firsts } = all.batch
-  const isAlone = (i: number) => firsts[i].isContended
+  const isAlone = (i: number) => engine.isRowwise || firsts[i].isContended
   const groups = all.todo.filter(isAlone).map((i) => [i])
   const together = all.todo.filter((i) => !isAlone(i))
   if (together.length > 0) groups.push(together)

@@ -11,14 +11,18 @@ export interface RemoteRules extends LaidRules {
   readonly row: OpenRow
 }
 
+function lineOf(rule: Rule, index: number, at: number): OwnLine {
+  const label = labelOf(rule)
+  return { rule, index, at, label, owner: ownerOf(label) }
+}
+
 /** remoteRules makes rules ready for a remote engine. */
 export function remoteRules(rules: readonly Rule[]): RemoteRules {
   const layout = createLayout()
   const laid = layout.use(rules, () => {})
-  const lines = rules.flatMap((rule, i): OwnLine[] => {
-    if (laid.columns[i] < 0) return []
-    const label = labelOf(rule)
-    return [{ rule, index: i, at: laid.at[i], label, owner: ownerOf(label) }]
-  })
+  const lines = laid.rules.flatMap((rule, i): OwnLine[] =>
+    laid.columns[i] < 0 ? [] : [lineOf(rule, i, laid.at[i])],
+  )
+  if (laid.penalty) lines.push(lineOf(laid.penalty, -1, laid.penaltyAt))
   return { ...laid, lines, row: openRowFor(lines, layout.stride) }
 }

@@ -86,7 +86,9 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     const { verb, key } = request
     const set = request.set as RemoteRules
     if (request.lease > 0) leases?.note(set, key, leased, trip)
-    if (decision && verb === 'check' && !decision.allowed && !request.pending) {
+    // Each refusal that a penalty counts is to reach the store; a block may be remembered.
+    const isCounted = set.penalty !== undefined && decision?.source !== 'blocked'
+    if (decision && verb === 'check' && !decision.allowed && !request.pending && !isCounted) {
       denied?.note(request, rows, trip, decision.retryAfterMs)
     }
     if (!decision && verb !== 'charge') denied?.drop(key, request.rows)
@@ -150,7 +152,7 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     return new Promise((resolve, reject) => {
       const idle = { isContended: false, order: 0, next: undefined, lease: 0 }
       const none = { generation: 0, held: undefined, change: 0, result: undefined }
-      const alone = { pending: undefined }
+      const alone = { pending: undefined, isCounted: false }
       const sent = { fields: undefined, rows: undefined, isSent: false }
       const request: Request = {
         ...{ verb: 'refund', set, key, cost, untilUs, ...idle, ...none, ...sent, ...alone },

@@ -43,6 +43,7 @@ export async function spread(
         rows: [rows[i]],
         ...partOf(request, part?.places),
         generation: request.generation,
+        isCounted: request.isCounted,
         pending: verb === 'check' || isLate ? pending : undefined,
         // What is to be given back may take as long again.
         dueMs: isLate ? performance.now() + 2 * timeoutMs : request.dueMs,

@@ -135,6 +135,8 @@ export function createSharedTable(
         }
       }
     },
+    punish: (set, key, cost, nowUs) =>
+      repeated(key, nowUs, () => inner.punish(set, key, cost, nowUs)),
     charge: (set, key, cost, nowUs) =>
       repeated(key, nowUs, () => inner.charge(set, key, cost, nowUs)),
     refund: (set, key, cost, nowUs, spentUs) =>
