@@ -21,8 +21,8 @@ const isBucket = ({ name }: Algorithm) => ['token-bucket', 'gcra', 'leaky-bucket
 const isWindow = ({ name }: Algorithm) => name === 'fixed-window'
 const isCalendar = ({ name }: Algorithm) => name === 'calendar-window'
 
-/** A memory store whose algorithms are patched. */
-function withAlgorithm(bug: string, patch: Patch): Twin {
+/** withAlgorithm is a memory store whose algorithms are patched. */
+export function withAlgorithm(bug: string, patch: Patch): Twin {
   const broken = (rule: Rule): Rule => ({
     ...rule,
     // `take` is made anew of the patched functions.
@@ -39,8 +39,8 @@ function withAlgorithm(bug: string, patch: Patch): Twin {
   )
 }
 
-/** A memory store whose tables are wrapped. */
-function withTable(bug: string, wrap: (table: Table, maxKeys: number) => Table): Twin {
+/** withTable is a memory store whose tables are wrapped. */
+export function withTable(bug: string, wrap: (table: Table, maxKeys: number) => Table): Twin {
   return twin(bug, (rules) => rules, wrap)
 }
 

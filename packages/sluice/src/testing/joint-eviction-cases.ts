@@ -14,7 +14,7 @@ import type { MakeStore, SuiteCase } from './store-suite.ts'
 
 const MAX_KEYS = 16
 const KEYS = 64
-const STEPS = 2_000
+const STEPS = 1_000
 
 const hold = (by?: string) => concurrency({ limit: 3, hold: '4s', by })
 const slowerHold = concurrency({ limit: 4, hold: '11s' })

@@ -1,0 +1,153 @@
+import {
+  type Algorithm,
+  type AsyncStore,
+  createLimiter,
+  type Limiter,
+  type LimiterOptions,
+  memoryStore,
+  type Rule,
+} from 'sluice'
+import { manualClock } from 'sluice/testing'
+import { type Twin, withAlgorithm, withTable } from './broken-twins.ts'
+
+/** A limiter that is wrapped. The suite awaits every answer, so it may pass for one that answers later. */
+function withLimiter(bug: string, wrap: (limiter: Limiter) => Limiter): Twin {
+  return {
+    bug,
+    make(options = {}) {
+      const clock = manualClock()
+      const inner = memoryStore({ ...options, clock })
+      const store = {
+        kind: 'async',
+        clock,
+        createLimiter(rules: Rule, { name, onDecision }: LimiterOptions) {
+          return wrap(createLimiter(rules, { name, onDecision, store: inner }) as Limiter)
+        },
+      }
+      return { store: store as unknown as AsyncStore, clock }
+    },
+  }
+}
+
+/** soundLimiter is made like a broken limiter, without a bug. */
+export const soundLimiter = withLimiter('no limiter is wrapped', (limiter) => limiter)
+
+/** Where time stands still from the latest hold on. */
+function stuckUs(cells: Float64Array, at: number, rule: Rule, nowUs: number): number {
+  return cells[at + 1] === 0 ? nowUs : cells[at + 1] * Math.ceil(rule.perUs / 4)
+}
+
+const ofHolds = (patch: (algorithm: Algorithm) => Partial<Algorithm>) => (algorithm: Algorithm) =>
+  algorithm.holds ? patch(algorithm) : {}
+
+/** jointTwins have bugs of permits, of costs by rule, and of decisions over several fields. */
+export const jointTwins: readonly Twin[] = [
+  withTable('a first field is charged although the rule of a second one refuses', (table) => {
+    let passes = false
+    return {
+      ...table,
+      ask(set, key, cost, spend, nowUs) {
+        const waitUs = table.ask!(set, key, cost, spend, nowUs)
+        passes = spend && waitUs === 0
+        return waitUs
+      },
+      answer: (set, key, cost, spend, nowUs) =>
+        table.answer!(set, key, cost, spend || passes, nowUs),
+    }
+  }),
+
+  withTable('a permit is released twice', (table) => ({
+    ...table,
+    finish(set, key, held, change, nowUs) {
+      table.finish(set, key, held, change, nowUs)
+      table.finish(set, key, held, 0, nowUs)
+    },
+  })),
+
+  withAlgorithm(
+    'the units of a holder that died never come back',
+    ofHolds((a) => ({
+      waitUs: (cells, at, rule, cost, nowUs) =>
+        a.waitUs(cells, at, rule, cost, stuckUs(cells, at, rule, nowUs)),
+      remaining: (cells, at, rule, nowUs) =>
+        a.remaining(cells, at, rule, stuckUs(cells, at, rule, nowUs)),
+    })),
+  ),
+
+  withAlgorithm(
+    'a hold ends up to a quarter of its time early',
+    ofHolds((a) => {
+      const later = (rule: Rule, nowUs: number) => nowUs + Math.ceil(rule.perUs / 4)
+      return {
+        waitUs(cells, at, rule, cost, nowUs) {
+          const waitUs = a.waitUs(cells, at, rule, cost, later(rule, nowUs))
+          return Math.max(0, waitUs)
+        },
+        remaining: (cells, at, rule, nowUs) => a.remaining(cells, at, rule, later(rule, nowUs)),
+      }
+    }),
+  ),
+
+  withAlgorithm(
+    'a release after the hold has ended frees the unit of another',
+    ofHolds(() => ({
+      release(cells, at, _rule, cost) {
+        const slot = [2, 3, 4, 5, 6].find((i) => cells[at + i] >= cost)
+        if (slot !== undefined) cells[at + slot] -= cost
+        return slot !== undefined
+      },
+    })),
+  ),
+
+  withTable('rows have no generation, so that a release after a reset frees another', (table) => ({
+    ...table,
+    decide(set, ...call) {
+      set.generation = 1
+      return table.decide(set, ...call)
+    },
+    answer(set, ...call) {
+      set.generation = 1
+      return table.answer!(set, ...call)
+    },
+  })),
+
+  withAlgorithm(
+    'eviction forgives what is held',
+    ofHolds(() => ({ merge() {} })),
+  ),
+
+  withTable('a permit gives back units of a window that has closed', (table) => ({
+    ...table,
+    finish: (set, key, held, change, nowUs) =>
+      table.finish(set, key, { ...held, spentUs: nowUs }, change, nowUs),
+  })),
+
+  withTable('the cost of the first rule is that of all', (table) => {
+    const first = (cost: number | readonly number[]) =>
+      typeof cost === 'number' ? cost : cost.map(() => cost[0])
+    return {
+      ...table,
+      decide: (set, key, cost, ...call) => table.decide(set, key, first(cost), ...call),
+      ask: (set, key, cost, ...call) => table.ask!(set, key, first(cost), ...call),
+      answer: (set, key, cost, ...call) => table.answer!(set, key, first(cost), ...call),
+    }
+  }),
+
+  withLimiter('a field that is null still counts', (limiter) => {
+    const filled = (key: unknown) =>
+      typeof key === 'string'
+        ? key
+        : Object.fromEntries(
+            Object.entries(key as object).map(([field, value]) => [field, value ?? 'null']),
+          )
+    const { check, peek, tryAcquire, charge, refund } = limiter
+    return {
+      ...limiter,
+      check: (key, ...call) => check(filled(key) as string, ...call),
+      peek: (key, ...call) => peek(filled(key) as string, ...call),
+      tryAcquire: (key, ...call) => tryAcquire(filled(key) as string, ...call),
+      charge: (key, ...call) => charge(filled(key) as string, ...call),
+      refund: (key, ...call) => refund(filled(key) as string, ...call),
+    }
+  }),
+]
