@@ -15,7 +15,7 @@ export interface Job {
 }
 
 /** Crew is a store in shared memory, a clock that all threads read, and threads that use them. */
-export function createCrew(maxKeys = 10_000) {
+export function createCrew(maxKeys = 10_000, maxBytes = 2 ** 26) {
   const control = new SharedArrayBuffer(4 * CONTROL_WORDS)
   const words = new Int32Array(control)
   const time = new BigInt64Array(control, 64, 1)
@@ -24,7 +24,7 @@ export function createCrew(maxKeys = 10_000) {
     nowUs: () => Number(Atomics.load(time, 0)),
     sleep: () => Promise.reject(new Error('nobody sleeps here')),
   }
-  const store = sharedMemoryStore({ maxKeys, clock })
+  const store = sharedMemoryStore({ maxKeys, maxBytes, clock })
 
   /** Starts a thread with another program than `worker.mjs`. */
   function startFile(file: string, options: object): Worker {
@@ -41,6 +41,8 @@ export function createCrew(maxKeys = 10_000) {
     words,
     clock,
     startUs: Number(START_US),
+    /** Moves the clock of all threads. */
+    advance: (us: number) => void Atomics.add(time, 0, BigInt(us)),
     start,
     startFile,
     /** Starts threads, lets them go all at once, and gives their answers. */
