@@ -3,6 +3,8 @@ import { compactStore, memoryStore } from 'sluice'
 import { sharedMemoryStore } from 'sluice/shared-memory'
 import { type Exercised, manualClock, playStream, ruleMakers, seededRandom } from 'sluice/testing'
 import { describe, expect, it } from 'vitest'
+import { randomRules } from '../packages/sluice/src/testing/joint-rules.ts'
+import { playJointStream } from '../packages/sluice/src/testing/joint-streams.ts'
 
 /**
  * Random streams again, this time drawn by fast-check, so that a failure shrinks to the few steps
@@ -23,6 +25,10 @@ const step = fc.record({
   tier: choice,
 })
 const stream = fc.array(step, { minLength: STREAM, maxLength: STREAM })
+const jointStep = step.chain((made) =>
+  fc.record({ permit: choice, end: choice, off: choice }).map((more) => ({ ...made, ...more })),
+)
+const jointStream = fc.array(jointStep, { minLength: STREAM, maxLength: STREAM })
 
 const stores = [
   { name: 'memory', open: memoryStore, without: [''] },
@@ -52,6 +58,26 @@ describe.each(stores)('on the $name store', ({ open, without }) => {
       expect(sum.admitted / sum.steps).toBeGreaterThan(0.2)
       expect(sum.refused / sum.steps).toBeGreaterThan(0.2)
       expect(sum.boundary / sum.steps).toBeGreaterThan(0.1)
+    },
+    60_000 + steps,
+  )
+
+  it.each([false, true])(
+    `permits equal the model on ${steps / 10} steps (seed ${seed}), with fields: %o`,
+    async (hasFields) => {
+      const known = Object.keys(ruleMakers).filter((algorithm) => !without.includes(algorithm))
+      // Shared memory spends from one field after the other.
+      const isInTurn = hasFields && open === sharedMemoryStore
+      const algorithms = known.filter((name) => !isInTurn || name !== 'leaky-bucket')
+      await fc.assert(
+        fc.asyncProperty(fc.noBias(fc.nat()), jointStream, async (ruleSeed, list) => {
+          const rules = randomRules(seededRandom(ruleSeed), algorithms, true, hasFields)
+          const clock = manualClock()
+          const room = open === sharedMemoryStore ? { maxKeys: 1_000, maxBytes: 2 ** 24 } : {}
+          await playJointStream({ clock, store: open({ clock, ...room }) }, rules, list)
+        }),
+        { seed, numRuns: Math.ceil(steps / 10 / STREAM) },
+      )
     },
     60_000 + steps,
   )
