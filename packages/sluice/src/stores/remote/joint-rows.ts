@@ -63,7 +63,7 @@ export interface JointFound {
 /**
  * swapJoint does requests with rows that were only read, and replaces all rows that change, or none. It
  * returns the requests that were lost to another writer. They go together at first, and one by one once
- * they were lost.
+ * they were lost, or where the engine swaps one row at a time: then each has one.
  */
 export async function swapJoint(
   all: JointFound,

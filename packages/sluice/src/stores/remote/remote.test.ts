@@ -83,8 +83,7 @@ describe.each(declarations)('remoteStore, atomic $atomic, time $time,', (declare
     const clock = manualClock()
     return { clock, store: remoteStore(rowMap(clock, declared).engine, { clock }) }
   }
-  // A swap of one row cannot decide over several.
-  const fields = declared.atomic === 'all'
+  const fields = declared.atomic === 'all' || 'in turn'
   for (const { name, run } of storeSuite(make, { steps: 2_000, evicts: false, fields }))
     it(name, run)
 
