@@ -43,16 +43,14 @@ const ofHolds = (patch: (algorithm: Algorithm) => Partial<Algorithm>) => (algori
 /** jointTwins have bugs of permits, of costs by rule, and of decisions over several fields. */
 export const jointTwins: readonly Twin[] = [
   withTable('a first field is charged although the rule of a second one refuses', (table) => {
-    let passes = false
     return {
       ...table,
       ask(set, key, cost, spend, nowUs) {
         const waitUs = table.ask!(set, key, cost, spend, nowUs)
-        passes = spend && waitUs === 0
+        if (spend && waitUs === 0 && cost !== 0) table.take!(set, key, cost, nowUs)
         return waitUs
       },
-      answer: (set, key, cost, spend, nowUs) =>
-        table.answer!(set, key, cost, spend || passes, nowUs),
+      take() {},
     }
   }),
 
@@ -105,9 +103,9 @@ export const jointTwins: readonly Twin[] = [
       set.generation = 1
       return table.decide(set, ...call)
     },
-    answer(set, ...call) {
+    take(set, ...call) {
       set.generation = 1
-      return table.answer!(set, ...call)
+      table.take!(set, ...call)
     },
   })),
 
@@ -129,7 +127,8 @@ export const jointTwins: readonly Twin[] = [
       ...table,
       decide: (set, key, cost, ...call) => table.decide(set, key, first(cost), ...call),
       ask: (set, key, cost, ...call) => table.ask!(set, key, first(cost), ...call),
-      answer: (set, key, cost, ...call) => table.answer!(set, key, first(cost), ...call),
+      take: (set, key, cost, ...call) => table.take!(set, key, first(cost), ...call),
+      tell: (set, key, cost, ...call) => table.tell!(set, key, first(cost), ...call),
     }
   }),
 

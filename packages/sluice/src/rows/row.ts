@@ -103,7 +103,8 @@ function noteDelays(set: LaidRules, { cells, base, lists }: Row, cost: Cost, now
 /** punishRow counts a refusal, and gives for how many microseconds the key is to be blocked. */
 export function punishRow(set: LaidRules, { cells, base }: Row, nowUs: number): number {
   const { penalty } = set
-  return penalty?.algorithm.punish!(cells, base + set.penaltyAt, penalty, nowUs) ?? 0
+  if (penalty === undefined) return 0
+  return penalty.algorithm.punish!(cells, base + set.penaltyAt, penalty, nowUs)
 }
 
 /** refundRow gives `cost` back to every rule, as it was spent at `spentUs`. */

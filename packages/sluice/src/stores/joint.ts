@@ -242,10 +242,11 @@ export function jointSet(
 ): JointSet {
   const rules = all.filter(({ algorithm }) => !algorithm.punish)
   const parts = fields.flatMap((name, field): JointPart[] => {
-    const own = all.filter(({ by = fields[0] }) => by === name)
+    const isOwn = ({ by = fields[0] }: Rule) => by === name
+    const own = all.filter(isOwn)
     if (own.length === 0) return []
-    const set = use(own, field)
-    return [{ field, set, places: set.rules.map((rule) => rules.indexOf(rule)) }]
+    const places = rules.filter(isOwn).map((rule) => rules.indexOf(rule))
+    return [{ field, set: use(own, field), places }]
   })
   return {
     rules,
