@@ -3,10 +3,11 @@ import type { Rule } from '../../core/rule.ts'
 import type { Batch, Engine, Found, RowChange } from '../remote/engine.ts'
 import { createEngineTime } from '../remote/engine-time.ts'
 import type { Connection } from './client.ts'
-import { decideArgs, decideScript, isTwinned } from './decide-script.ts'
+import { decideArgs, decideScript } from './decide-script.ts'
 import { listKeys, removeRows } from './listing.ts'
 import { HELLO, runnerOf, swapScript } from './script.ts'
 import { slotOfName } from './slots.ts'
+import { isTwinned } from './told-rules.ts'
 
 /** Slots in a row that are one part of a Cluster: a node has long ranges of slots. */
 const PART_BITS = 6

@@ -1,7 +1,7 @@
 import { type Cost, isSameCost } from '../../core/cost.ts'
 import type { Decision } from '../../core/decision.ts'
 import { copyRow, type OpenRow } from '../../rows/open-row.ts'
-import type { JointSet } from '../joint.ts'
+import type { JointSet } from '../joint/joint-set.ts'
 import type { Request, RequestRow, RuleSet } from '../store.ts'
 import { decideHere } from './act.ts'
 import type { Trip } from './engine.ts'

@@ -1,7 +1,7 @@
 import { type Cost, costAt } from '../../core/cost.ts'
 import type { Decision } from '../../core/decision.ts'
 import type { Held } from '../../core/held.ts'
-import { costIn, heldIn, type JointPart, type JointSet, joined } from '../joint.ts'
+import { costIn, heldIn, type JointPart, type JointSet, joined } from '../joint/joint-set.ts'
 import type { Request, RequestRow, Verb } from '../store.ts'
 
 /** How long a row remembers a spend that may be given back, in time-outs of its request. */

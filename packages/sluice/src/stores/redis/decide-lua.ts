@@ -1,0 +1,391 @@
+// Longer than our files are meant to be: one script, which Redis runs as a whole.
+
+/**
+ * DECIDE does any number of requests, all at one instant of Redis's own clock, and answers with what it
+ * found: the text of each row, and the instant. What became of each request follows from that, and the
+ * caller works it out with the algorithms' own arithmetic. Where the deadline has passed, or the
+ * instant is outside the edges of a rule, nothing is done, and the instant is the whole answer.
+ *
+ * KEYS: the names of the rows, whose format is in `rows/codec.ts`. ARGV: the deadline, or 0; the sets of
+ * rules that are used, as JSON; a word for each row; and a word for each list of requests about several
+ * rows. The word of a row is a number, which is a check of that cost by the first set; `-` if the row is
+ * only read; else `set@` and its requests. A word about several rows has their numbers before the `@`.
+ * A request is a letter, its units, `x` and more numbers: `c5x1`, or `c1,1500x1` with units for each rule.
+ * Refusals of a capital letter count for no penalty.
+ *
+ * If a row was written for other limits of these rules, or cannot be read, its requests do nothing: the
+ * caller sees that from the answer, too. Lines of other rules are copied until they are fresh.
+ */
+export const DECIDE = `
+local deadline = tonumber(ARGV[1])
+if deadline > 0 and now > deadline then return { now } end
+local call, match, format, ceil = redis.call, string.match, string.format, math.ceil
+local MOST = 9007199254740991
+
+local sets = cjson.decode(ARGV[2])
+for i = 1, #sets do
+  local set = sets[i]
+  set.only, set.out = #set.rules == 1 and set.rules[1], {}
+  for _, rule in ipairs(set.rules) do
+    local edges = rule.edges
+    if edges and (now < edges[1] or now >= edges[#edges]) then return { now } end
+    local twin = twins[rule.algorithm]
+    rule.twin, rule.wait, rule.spend, rule.fresh = twin, twin.wait, twin.spend, twin.fresh
+    rule.s = { 0, 0, 0 }
+  end
+end
+
+local function admits(rule, s, units)
+  if rule.twin.punish then return true end
+  return units <= rule.capacity and rule.wait(s, rule, units, now) <= 0
+end
+
+-- When a state is fresh, in milliseconds; 0 if it is.
+local function fresh_at(rule, s)
+  local fresh = rule.fresh(s, rule)
+  return fresh > now and ceil(fresh / 1000) or 0
+end
+
+-- Reads the cells of a line: up to three numbers.
+local function read(rule, a, b, c)
+  local s = rule.s
+  s[1], s[2], s[3] = tonumber(a, 16), b and tonumber(b, 16) or 0, c and tonumber(c, 16) or 0
+  return s[1] <= MOST and s[2] <= MOST and s[3] <= MOST
+end
+
+-- The same for each rule of a row that just these rules have written.
+local function read_all(rules, found)
+  local at = 1
+  if not found[1] then return false end
+  for i = 1, #rules do
+    local rule = rules[i]
+    local b, c = rule.cells > 1 and found[at + 1], rule.cells > 2 and found[at + 2]
+    if not read(rule, found[at], b, c) then return false end
+    at = at + rule.cells
+  end
+  return true
+end
+
+-- When all states of a row are fresh that just these rules have written.
+local function latest_of(rules)
+  local latest = 0
+  for i = 1, #rules do
+    local fresh = rules[i].fresh(rules[i].s, rules[i])
+    if fresh > latest then latest = fresh end
+  end
+  return latest > now and ceil(latest / 1000) or 0
+end
+
+-- The text of a row of just these rules.
+local function write_all(set)
+  local rules, out, at = set.rules, set.out, 0
+  for i = 1, #rules do
+    for j = 1, rules[i].cells do out[at + j] = rules[i].s[j] end
+    at = at + rules[i].cells
+  end
+  return format(set.format, unpack(out, 1, at))
+end
+
+-- Checks a cost on a row that just these rules have written; false if it is another one.
+local function plain(key, value, set, cost)
+  local rules, only = set.rules, set.only
+  if not value then
+    for i = 1, #rules do
+      local s = rules[i].s
+      s[1], s[2], s[3] = 0, 0, 0
+    end
+  elseif only then
+    local a, b, c = match(value, set.pattern)
+    if not a or not read(only, a, b, c) then return false end
+  elseif not read_all(rules, { match(value, set.pattern) }) then
+    return false
+  end
+  if cost == 0 then return true end
+  for i = 1, #rules do
+    if not admits(rules[i], rules[i].s, cost) then return true end
+  end
+  local was = value and latest_of(rules)
+  for i = 1, #rules do rules[i].spend(rules[i].s, rules[i], cost, now) end
+  local fresh, text = latest_of(rules), nil
+  if only then
+    local s = only.s
+    text = format(set.format, s[1], s[2], s[3])
+  else
+    text = write_all(set)
+  end
+  if fresh == 0 then
+    if value then call('DEL', key) end
+  elseif fresh == was then
+    -- The row expires when it is fresh. To leave that as it is takes Redis less time.
+    call('SET', key, text, 'KEEPTTL')
+  else
+    call('SET', key, text, 'PXAT', format('%d', fresh))
+  end
+  return true
+end
+
+local function whole(text)
+  local number = tonumber(text, 16)
+  return number and number <= MOST and number
+end
+
+-- The state in the cells of a line; nil if they are no numbers.
+local function state_of(rule, text)
+  local s = {}
+  for cell in string.gmatch(text, '[^ ]+') do
+    s[#s + 1] = whole(cell)
+    if not s[#s] then return nil end
+  end
+  if rule.twin.grows then
+    if #s % 2 == 1 then s = {} end
+  else
+    for i = #s + 1, math.max(rule.cells, 3) do s[i] = 0 end
+  end
+  return s
+end
+
+-- Whose cells a line has, as ownerOf tells it.
+local function owner(label)
+  local text, name = match(label, '^([^\\t]*)\\t?(.*)$')
+  local _, spaces = string.gsub(text, ' ', ' ')
+  return (spaces % 2 == 1 and match(text, '[^ ]*$') or 'T') .. '\\t' .. name
+end
+
+-- Makes a row what it is of a key never seen.
+local function forget(row)
+  row.s, row.block, row.others = {}, 0, {}
+  for i, rule in ipairs(row.rules) do row.s[i] = state_of(rule, '') end
+end
+
+-- Puts a line of a rule that is known here into a row. nil: it is of another rule; false: not to be touched.
+local function read_own(row, label, cells)
+  local whose = owner(label)
+  for i, rule in ipairs(row.rules) do
+    if label == rule.label then
+      row.s[i] = state_of(rule, cells)
+      return row.s[i] ~= nil
+    end
+    if whose == owner(rule.label) then return false end
+  end
+end
+
+-- Reads any row; false if it is not to be touched.
+local function read_row(row)
+  for line in string.gmatch(row.value and row.value .. '\\n' or '', '([^\\n]*)\\n') do
+    local until_us = match(line, '^!([%da-f]+)$')
+    local cells, fresh, label = match(line, '^([%da-f][%da-f ]*)@?([%da-f]*):(.+)$')
+    if until_us then
+      row.block = whole(until_us)
+      if not row.block then return false end
+    elseif not cells or match(cells, ' $') or match(cells, '  ') then
+      return false
+    else
+      local own = read_own(row, label, cells)
+      if own == false then return false end
+      if own == nil then row.others[#row.others + 1] = { cells, fresh, label } end
+    end
+  end
+  return true
+end
+
+local function open(key, value, set)
+  local row = { key = key, value = value, rules = set.rules }
+  forget(row)
+  if read_row(row) then return row end
+  -- Without rules nothing is lost: a block, its end or a reset replaces what cannot be read.
+  if #set.rules > 0 then return nil end
+  forget(row)
+  return row
+end
+
+local function text_of(rule, s)
+  local parts = {}
+  for i = 1, rule.twin.grows and #s or rule.cells do parts[i] = format('%x', s[i]) end
+  return parts[1] and table.concat(parts, ' ') or '0'
+end
+
+local function save(row)
+  local lines, latest, block = {}, 0, row.block
+  local function add(cells, fresh, label)
+    lines[#lines + 1] = { cells, fresh, label }
+    latest = math.max(latest, fresh)
+  end
+  for i, rule in ipairs(row.rules) do
+    add(text_of(rule, row.s[i]), fresh_at(rule, row.s[i]), rule.label)
+  end
+  local own = #lines
+  for _, line in ipairs(row.others) do
+    local fresh = line[2] ~= '' and whole(line[2]) or expiry(row.key)
+    if fresh * 1000 > now then add(line[1], fresh, line[3]) end
+  end
+  local parts, is_plain = {}, #lines == own and block <= now
+  if block > now then
+    latest = math.max(latest, ceil(block / 1000))
+    parts[1] = '!' .. format('%x', block)
+  end
+  for _, line in ipairs(lines) do
+    local fresh = is_plain and '' or '@' .. format('%x', line[2])
+    parts[#parts + 1] = line[1] .. fresh .. ':' .. line[3]
+  end
+  if latest > 0 then
+    call('SET', row.key, table.concat(parts, '\\n'), 'PXAT', latest)
+  elseif row.value then
+    call('DEL', row.key)
+  end
+end
+
+-- Does one request about some rows. units has a number for each rule of these rows, or one for all.
+local function act(rows, verb, units, more)
+  local states, is_blocked = {}, false
+  local is_counted = verb == string.lower(verb)
+  verb = string.lower(verb)
+  for which, row in ipairs(rows) do
+    if row.block > now then is_blocked = true end
+    for i, rule in ipairs(row.rules) do
+      local own = units[#states + 1] or units[1]
+      states[#states + 1] = { rule = rule, row = which, s = row.s[i], units = own }
+    end
+  end
+
+  local function pass(ahead)
+    if is_blocked then return false end
+    for _, state in ipairs(states) do
+      if not admits(state.rule, state.s, state.units + ahead) then return false end
+    end
+    return true
+  end
+
+  -- Counts a refusal by the rules of a row; false if no row counts them.
+  local function punish()
+    local counts = false
+    for i, row in ipairs(rows) do
+      local refused = false
+      for _, state in ipairs(states) do
+        if state.row == i and not admits(state.rule, state.s, state.units) then refused = true end
+      end
+      for _, state in ipairs(states) do
+        if refused and row.block <= now and state.row == i and state.rule.twin.punish then
+          local us = state.rule.twin.punish(state.s, state.rule, now)
+          if us > 0 then row.block, is_blocked = now + us, true end
+          row.changed, counts = true, true
+        end
+      end
+    end
+    return counts
+  end
+
+  local function spend(ahead)
+    local spent = false
+    for _, state in ipairs(states) do
+      if state.units + ahead > 0 then
+        state.rule.spend(state.s, state.rule, state.units + ahead, now)
+        spent = true
+      end
+    end
+    return spent
+  end
+
+  -- Ends the hold of the state with that number; false if it has ended.
+  local function release(k)
+    local state = states[k]
+    local held, generation, slot = more[3 * k - 1], more[3 * k], more[3 * k + 1]
+    if held == 0 or generation == 0 or state.s[1] ~= generation then return false end
+    return state.rule.twin.release(state.s, state.rule, held, slot, now)
+  end
+
+  local changed = verb ~= 'p'
+  if verb == 'c' then
+    changed = false
+    for _ = 1, more[1] do
+      if pass(0) then
+        if not spend(0) then break end
+        changed = true
+      elseif not is_counted or not punish() then
+        break
+      end
+    end
+  elseif verb == 'a' then
+    local passes = pass(0)
+    changed = passes and spend(0)
+    if is_counted and not passes then punish() end
+    for _, state in ipairs(states) do
+      if changed and state.rule.twin.holds and state.s[1] == 0 then state.s[1] = more[1] end
+    end
+  elseif verb == 'l' then
+    local ahead = more[1]
+    changed = pass(0)
+    while changed and ahead > 0 and not pass(2 * ahead) do
+      ahead = math.floor(ahead / 2)
+    end
+    if changed then spend(ahead) end
+  elseif verb == 'd' then
+    spend(0)
+  elseif verb == 'r' or verb == 'f' then
+    for k, state in ipairs(states) do
+      local twin, s, rule, change = state.rule.twin, state.s, state.rule, state.units
+      if verb == 'f' and twin.holds then
+        release(k)
+      elseif verb == 'f' and change > 0 then
+        rule.spend(s, rule, change, now)
+      elseif twin.refund and verb == 'f' and change < 0 then
+        twin.refund(s, rule, -change, now, more[1])
+      elseif twin.refund and verb == 'r' and (more[1] == 0 or now < more[1]) then
+        twin.refund(s, rule, change, now, RECENT)
+      end
+    end
+  elseif verb == 'e' then
+    for k, state in ipairs(states) do
+      if state.rule.twin.holds and more[3 * k - 1] > 0 then
+        if not release(k) then break end
+        state.rule.spend(state.s, state.rule, more[3 * k - 1], now)
+      end
+    end
+  end
+  for _, row in ipairs(rows) do
+    if verb == 'x' then forget(row) end
+    if verb == 'b' then row.block = now + units[1] end
+    if verb == 'u' then row.block = 0 end
+    if changed then row.changed = true end
+  end
+end
+
+local function numbers(text)
+  local list = {}
+  for number in string.gmatch(text, '[^,]+') do list[#list + 1] = tonumber(number) end
+  return list
+end
+
+local function act_all(rows, requests)
+  for verb, units, more in string.gmatch(requests, '(%a)([%d,-]+)x([%d,]+)') do
+    act(rows, verb, numbers(units), numbers(more))
+  end
+end
+
+local values, opened = call('MGET', unpack(KEYS)), {}
+for k = 1, #KEYS do
+  local word = ARGV[2 + k]
+  local cost = tonumber(word)
+  local set = sets[1]
+  if word ~= '-' and not (cost and set.pattern and plain(KEYS[k], values[k], set, cost)) then
+    local which, requests = match(word, '^(%d+)@(.*)$')
+    local row = open(KEYS[k], values[k], which and sets[tonumber(which)] or set)
+    opened[k] = row
+    if row then act_all({ row }, requests or format('c%dx1', cost)) end
+  end
+end
+for w = #KEYS + 3, #ARGV do
+  local which, requests = match(ARGV[w], '^([%d,]+)@(.*)$')
+  local rows = numbers(which)
+  local all = true
+  for i, k in ipairs(rows) do
+    rows[i] = opened[k] or false
+    all = all and rows[i]
+  end
+  if all then act_all(rows, requests) end
+end
+for k = 1, #KEYS do
+  if opened[k] and opened[k].changed then save(opened[k]) end
+end
+values[#KEYS + 1] = now
+return values
+`

@@ -1,0 +1,79 @@
+import { type Cost, costAt, isSameCost } from '../../core/cost.ts'
+import type { JointSet } from '../joint/joint-set.ts'
+import type { RemoteRules } from '../remote/remote-rules.ts'
+import type { Request, Verb } from '../store.ts'
+
+/** letters stand for verbs in the script; a check that leases is an `l`, and one that holds an `a`. */
+export const letters: Readonly<Partial<Record<Verb, string>>> = {
+  ...{ check: 'c', peek: 'p', charge: 'd', refund: 'r', finish: 'f', extend: 'e' },
+  ...{ block: 'b', unblock: 'u', reset: 'x' },
+}
+
+/** wordOf is what the script is to do with the row of a key. */
+export function wordOf(set: number, first: Request): string {
+  if (set === 1 && isPlain(first) && typeof first.cost === 'number' && !first.next) {
+    return String(first.cost)
+  }
+  let word = `${set}@`
+  for (let each: Request | undefined = first; each; each = each.next) {
+    if (!isPlain(each)) {
+      word += requestText(each)
+      continue
+    }
+    const units = unitsText(each.cost, each)
+    let times = 1
+    while (isAlike(each, each.next)) {
+      times += 1
+      each = each.next
+    }
+    word += `c${units}x${times}`
+  }
+  return word
+}
+
+/** Whether a request is a check, and nothing more. */
+function isPlain({ verb, lease, generation, isCounted }: Request): boolean {
+  return verb === 'check' && lease === 0 && generation === 0 && isCounted
+}
+
+/** Whether the next request is the same check. */
+function isAlike({ cost }: Request, next: Request | undefined): next is Request {
+  return next !== undefined && isPlain(next) && isSameCost(cost, next.cost)
+}
+
+/** Any request but a plain check, as a letter and its numbers. */
+function requestText(request: Request): string {
+  const { verb, cost, lease, generation, isCounted, untilUs, held, change } = request
+  if (held) {
+    const holds = placesOf(request).map((i) =>
+      i < 0 ? '0,0,0' : [costAt(held.cost, i), held.holds[2 * i], held.holds[2 * i + 1]].join(),
+    )
+    const units = unitsText(verb === 'finish' ? change : 0, request)
+    return `${letters[verb]}${units}x${[held.spentUs, ...holds].join()}`
+  }
+  const units = unitsText(cost, request)
+  if (generation > 0) return `${isCounted ? 'a' : 'A'}${units}x${generation}`
+  if (verb === 'check' && !isCounted) return `C${units}x1`
+  return lease > 0 ? `l${units}x${lease}` : `${letters[verb]}${units}x${untilUs}`
+}
+
+/** jointText is a request about several rows. */
+export function jointText(request: Request): string {
+  return isPlain(request) ? `c${unitsText(request.cost, request)}x1` : requestText(request)
+}
+
+/** A cost as the script takes it: units for all rules, or for each that keeps a state. */
+function unitsText(cost: Cost, request: Request): string {
+  if (typeof cost === 'number') return String(cost)
+  return placesOf(request)
+    .map((place) => (place < 0 ? 0 : cost[place]))
+    .join()
+}
+
+/** The places of the rules that keep a state, in the order of the rows and their lines; −1: a penalty. */
+function placesOf({ set, rows }: Request): number[] {
+  if (!rows) return (set as RemoteRules).lines.map(({ index }) => index)
+  return (set as JointSet).parts.flatMap(({ set: own, places }) =>
+    (own as RemoteRules).lines.map(({ index }) => (index < 0 ? -1 : places[index])),
+  )
+}
