@@ -20,8 +20,9 @@ function withLimiter(bug: string, wrap: (limiter: Limiter) => Limiter): Twin {
       const store = {
         kind: 'async',
         clock,
-        createLimiter(rules: Rule, { name, onDecision }: LimiterOptions) {
-          return wrap(createLimiter(rules, { name, onDecision, store: inner }) as Limiter)
+        createLimiter(rules: Rule, { name, onDecision, penalty }: LimiterOptions) {
+          const options = { name, onDecision, penalty, store: inner }
+          return wrap(createLimiter(rules, options) as Limiter)
         },
       }
       return { store: store as unknown as AsyncStore, clock }
@@ -53,6 +54,23 @@ export const jointTwins: readonly Twin[] = [
       take() {},
     }
   }),
+
+  withTable('refusals of a blocked key count for a penalty', (table) => ({
+    ...table,
+    punish(set, key, cost, nowUs) {
+      if (!set.penalty) return
+      const { source, retryAfterMs } = table.decide(set, key, cost, false, nowUs)
+      table.unblock(key)
+      table.punish(set, key, cost, nowUs)
+      if (source !== 'blocked') return
+      const us = Math.round(retryAfterMs * 1_000)
+      if (table.decide(set, key, cost, false, nowUs).source !== 'blocked') {
+        table.block(key, nowUs + us, nowUs)
+      }
+    },
+  })),
+
+  withTable('refusals count for no penalty', (table) => ({ ...table, punish() {} })),
 
   withTable('a permit is released twice', (table) => ({
     ...table,

@@ -219,11 +219,7 @@ async function playBursts(random: ReturnType<typeof seededRandom>, bursts: numbe
 /** Bugs that others have had, put into the script. */
 const bugs: [string, string, string][] = [
   ['a refusal is charged', 'if not admits(rules[i], rules[i].s, cost) then return true end', ''],
-  [
-    'a refusal of any other call is charged',
-    'if pass(0) then',
-    'if pass(0) or true then',
-  ],
+  ['a refusal of any other call is charged', 'if pass(0) then', 'if pass(0) or true then'],
   ['nothing is written', "call('SET', key, text,", "redis.pcall('PING', key, text,"],
   [
     'nothing of any other call is written',

@@ -72,15 +72,22 @@ const algorithm = completeAlgorithm({
     return 0
   },
 
-  // What is held now is held for the new time, and can be given back no more: slots are others then.
+  // Each hold keeps its end, rounded up to a slot of the new rule, and at most the new hold from now. It
+  // can be given back no more: permits know the old slot.
   carry(cells, at, from, to, nowUs) {
     if (from.perUs === to.perUs) return
-    // Floors are carried to and fro, and add up what was merged: without an end they would leave 2^53.
-    const held = Math.min(MOST_HELD, heldIn(cells, at, newestAt(cells, at, from, nowUs)))
+    const old = cells.slice(at, at + UNITS + RING)
+    const latestUs = Math.max(nowUs, old[NEWEST] * slotUs(from))
+    const newest = Math.floor(latestUs / slotUs(to))
+    const oldest = Math.max(0, newest - SLOTS)
     cells.fill(0, at, at + UNITS + RING)
-    const slot = Math.floor(nowUs / slotUs(to))
-    cells[at + NEWEST] = slot
-    cells[at + UNITS + (slot % RING)] = held
+    cells[at + NEWEST] = newest
+    const first = Math.max(0, newestAt(old, 0, from, nowUs) - SLOTS)
+    for (let slot = first; slot <= old[NEWEST]; slot += 1) {
+      const ends = Math.ceil(endOf(slot, from) / slotUs(to)) - RING
+      const i = at + UNITS + (Math.min(Math.max(ends, oldest), newest) % RING)
+      cells[i] = Math.min(cells[i] + old[UNITS + (slot % RING)], MOST_HELD)
+    }
   },
 
   merge(cells, at, other, otherAt) {

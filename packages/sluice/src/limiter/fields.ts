@@ -75,6 +75,7 @@ function createFields(names: readonly string[]): Fields {
     readPart(key) {
       check(key)
       const read = names.map((name) => (name in key ? readField(key, name) : null))
+      if (own.length === 0) return names.map(() => GLOBAL)
       if (read.some((value) => value !== null)) return read
       throw wrong(`must have at least one of ${listed(own)}`)
     },

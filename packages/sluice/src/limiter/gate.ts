@@ -14,6 +14,7 @@ import type { CallOptions } from './verbs.ts'
 const POLL_US = 50_000
 
 const CALL_OPTIONS = ['tier']
+const NONE: readonly string[] = []
 
 /** Call is what a caller asks about, checked: a key, the rules that hold for it, and a cost. */
 export interface Call {
@@ -42,6 +43,8 @@ export interface Gate {
     options: CallOptions | undefined,
   ): Pick<Waiter, 'cost' | 'parts' | 'set' | 'pollUs'>
   setOf(key: AnyKey, options: CallOptions | undefined): RuleSet
+  /** The fields that are null. */
+  offIn(key: AnyKey): readonly string[]
   /** A cost as it was given, for these rules. */
   costOf(set: RuleSet, cost: unknown): Cost
   /** Closes it; false if it was closed before. */
@@ -57,30 +60,33 @@ export function createGate(
   rules: readonly Rule[] | Policy,
   fields: Fields | undefined,
   penalty: Rule | undefined,
-  use: (rules: readonly Rule[]) => RuleSet,
+  use: (rules: readonly Rule[], off: readonly string[]) => RuleSet,
 ): Gate {
   const policy = 'rulesFor' in rules ? rules : undefined
   const only = 'rulesFor' in rules ? undefined : rules
   const sets = new WeakMap<readonly Rule[], Map<string, RuleSet>>()
   const names = new Set((policy?.ruleLists ?? [only!]).flat().map((rule) => rule.name))
   const tierField = policy?.tierBy === undefined ? 0 : (fields?.names.indexOf(policy.tierBy) ?? 0)
-  const onlySet = only && use(penalty ? [...only, penalty] : only)
+  const onlySet = only && use(penalty ? [...only, penalty] : only, [])
   let closed = false
 
   /** The set of the rules that hold: those of a field that is null are off. */
   function setFor(rules: readonly Rule[], key: AnyKey): RuleSet {
-    const off = typeof key === 'string' ? '' : offIn(key)
+    const off = offIn(key)
+    const name = off.join()
     const known = sets.get(rules) ?? new Map<string, RuleSet>()
-    const set = known.get(off)
+    const set = known.get(name)
     if (set) return set
     const all = penalty ? [...rules, penalty] : rules
-    const made = use(off === '' ? all : all.filter(({ by }) => !isOff(key as FieldKey, by)))
-    sets.set(rules, known.set(off, made))
+    const isOn = ({ by }: Rule) => by === undefined || !off.includes(by)
+    const made = use(off.length > 0 ? all.filter(isOn) : all, off)
+    sets.set(rules, known.set(name, made))
     return made
   }
 
-  function isOff(key: FieldKey, by: string | undefined): boolean {
-    return by !== undefined && key[fields!.names.indexOf(by)] === null
+  function offIn(key: AnyKey): readonly string[] {
+    if (typeof key === 'string' || !key.includes(null)) return NONE
+    return fields!.names.filter((_, i) => key[i] === null)
   }
 
   function setOf(key: AnyKey, options: CallOptions | undefined): RuleSet {
@@ -118,7 +124,10 @@ export function createGate(
   /** Units for each rule of the set, of an object with their names. */
   function costByRule({ rules }: RuleSet, given: CostByRule): Cost {
     for (const name in given) {
-      if (!names.has(name)) throw unknownRule(name, names)
+      // An override may have brought other names since.
+      if (!names.has(name) && !rules.some((rule) => rule.name === name)) {
+        throw unknownRule(name, names)
+      }
     }
     const costs = rules.map((rule) => {
       const units = Object.hasOwn(given, rule.name) ? given[rule.name] : undefined
@@ -185,6 +194,7 @@ export function createGate(
       },
     }),
     setOf,
+    offIn,
     costOf,
     close() {
       const wasOpen = !closed
@@ -192,13 +202,6 @@ export function createGate(
       return wasOpen
     },
   }
-}
-
-/** Which fields of a key are off, as a text. */
-function offIn(key: FieldKey): string {
-  let off = ''
-  for (let i = 0; i < key.length; i += 1) if (key[i] === null) off += `${i} `
-  return off
 }
 
 /** lineOf is what calls with this key wait in line under. */

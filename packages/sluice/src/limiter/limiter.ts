@@ -99,7 +99,9 @@ function createSyncLimiter(
   function listedSet(key: AnyKey): RuleSet {
     if (!policy || policy.knows(tierKeyOf(key))) return setOf(key, undefined)
     const rules = table.rulesOf(key)
-    return rules.length > 0 ? table.use(rules) : setOf(key, { tier: policy.shownTier })
+    return rules.length > 0
+      ? table.use(rules, gate.offIn(key))
+      : setOf(key, { tier: policy.shownTier })
   }
 
   function allowAny(

@@ -14,7 +14,7 @@ export interface LimiterOptions<Key = string, Cost = number> {
   /** For the default store; with a store of your own, give the clock to that. */
   readonly clock?: Clock
   /**
-   * Called with every decision of `allow`, `check`, `checkMany` and `wait`, after it was made. What
+   * Called with every decision of `allow`, `check`, `checkMany`, `wait`, `tryAcquire` and `acquire`. What
    * it throws reaches the caller of the verb.
    */
   onDecision?(decision: Decision, key: Key, cost: Cost): void

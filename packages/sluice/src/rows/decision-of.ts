@@ -92,6 +92,8 @@ export function sameDecision(
   allowed: boolean,
   blockedUs: number,
 ): Decision {
+  const blockedMs = blockedUs / 1_000
+  if (each.length === 0) return ruleless(blockedMs)
   let longest = each[0]
   let least = longest
   let { capacity, resetAfterMs, delayMs } = longest
@@ -103,7 +105,6 @@ export function sameDecision(
     if (one.resetAfterMs > resetAfterMs) resetAfterMs = one.resetAfterMs
     if (one.delayMs > delayMs) delayMs = one.delayMs
   }
-  const blockedMs = blockedUs / 1_000
   return {
     allowed,
     capacity,
@@ -114,6 +115,22 @@ export function sameDecision(
     rule: (longest.retryAfterMs > 0 ? longest : least).rule,
     rules: each,
     source: blockedUs > 0 ? 'blocked' : 'store',
+  }
+}
+
+/** The decision of a field without a rule. */
+function ruleless(blockedMs: number): Decision {
+  const isBlocked = blockedMs > 0
+  return {
+    allowed: !isBlocked,
+    capacity: Number.POSITIVE_INFINITY,
+    remaining: isBlocked ? 0 : Number.POSITIVE_INFINITY,
+    retryAfterMs: blockedMs,
+    resetAfterMs: blockedMs,
+    delayMs: 0,
+    rule: '',
+    rules: [],
+    source: isBlocked ? 'blocked' : 'store',
   }
 }
 
@@ -129,6 +146,7 @@ export function mixedDecision(
   blockedUs: number,
 ): Decision {
   const same = sameDecision(each, allowed, blockedUs)
+  if (each.length === 0) return same
   const rates = each.filter((_, i) => !rules[i].algorithm.holds)
   const [first, ...others] = rates.length > 0 ? rates : each
   let told = first

@@ -49,6 +49,14 @@ function isLike(one: Rule, other: Rule): boolean {
   return one === other || one.text === other.text
 }
 
+/** A copy of an entry, carried over to another rule. */
+function carried({ rule: from, state }: FloorEntry, width: Column, rule: Rule, nowUs: number) {
+  const copy = new Float64Array(Math.max(width.cells, state.length))
+  copy.set(state)
+  rule.algorithm.carry(copy, 0, from, rule, nowUs)
+  return copy
+}
+
 /** createFloor keeps its entries in the array it is given. */
 export function createFloor(emptyList: Float64Array, entries: FloorEntry[] = []): Floor {
   function note(): void {
@@ -92,11 +100,29 @@ export function createFloor(emptyList: Float64Array, entries: FloorEntry[] = [])
     for (let i = entries.length - 1; i >= 0; i -= 1) {
       const entry = entries[i]
       if (entry.column !== column || isLike(entry.rule, rule)) continue
-      const copy = new Float64Array(Math.max(width.cells, entry.state.length))
-      copy.set(entry.state)
-      rule.algorithm.carry(copy, 0, entry.rule, rule, nowUs)
-      raise(column, rule, copy, 0, nowUs)
+      raise(column, rule, carried(entry, width, rule, nowUs), 0, nowUs)
     }
+  }
+
+  /**
+   * The same for units that are held. Their end is rounded up when they are carried over, so the outcome is
+   * not kept: carried to and fro, it would never come.
+   */
+  function applyHeld(
+    column: number,
+    width: Column,
+    rule: Rule,
+    state: Float64Array,
+    at: number,
+    nowUs: number,
+  ): boolean {
+    const own = entries.filter((entry) => entry.column === column)
+    for (const entry of own) {
+      const isOther = !isLike(entry.rule, rule)
+      const held = isOther ? carried(entry, width, rule, nowUs) : entry.state
+      rule.algorithm.merge(state, at, held, 0, rule, nowUs)
+    }
+    return own.length > 0
   }
 
   const floor: Floor = {
@@ -107,6 +133,7 @@ export function createFloor(emptyList: Float64Array, entries: FloorEntry[] = [])
       raise(column, rule, state, at, nowUs)
     },
     apply(column, width, rule, state, at, nowUs) {
+      if (rule.algorithm.holds) return applyHeld(column, width, rule, state, at, nowUs)
       carryOver(column, width, rule, nowUs)
       const entry = entryFor(column, rule)
       if (entry) rule.algorithm.merge(state, at, entry.state, 0, rule, nowUs)

@@ -46,8 +46,11 @@ export interface RuleSet {
 export interface Table<Set extends RuleSet = RuleSet, Key = string> {
   /** The store's clock, which never goes backwards. */
   nowUs(): number
-  /** Makes a list of rules ready; states are found by rule name and algorithm. */
-  use(rules: readonly Rule[]): Set
+  /**
+   * Makes a list of rules ready; states are found by rule name and algorithm. Where keys have fields, those
+   * in `off` are switched off: nothing of them counts, not even a block.
+   */
+  use(rules: readonly Rule[], off?: readonly string[]): Set
   /**
    * Spends and answers true, or answers false: the fast path. Without `nowUs` it reads the clock
    * itself, which is faster.
@@ -200,7 +203,7 @@ export interface RequestRow {
  * `keys`, which make several trips and must limit the time of each.
  */
 export interface AsyncTable {
-  use(rules: readonly Rule[]): RuleSet
+  use(rules: readonly Rule[], off?: readonly string[]): RuleSet
   /** The part of the store that a key is in, if parts can fail while others go on. */
   partOf?(key: string): number
   /** A decision that needs no trip, if this is one. */

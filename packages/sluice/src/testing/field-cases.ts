@@ -83,7 +83,7 @@ export const fieldCases: readonly StoreCase[] = [
     async run({ store }) {
       const policy = createPolicy({
         tierBy: 'user',
-        tiers: { free: tokenBucket({ limit: 1, per: '1m', by: 'user' }), staff: unlimited() },
+        tiers: { staff: unlimited(), free: tokenBucket({ limit: 1, per: '1m', by: 'user' }) },
         defaultTier: 'free',
         rules: fixedWindow({ limit: 100, per: '1m', by: 'org' }),
       })

@@ -34,14 +34,19 @@ export function holdMeter(rule: Rule, holds: readonly Hold[] = [], latestUs = 0)
       holds = holds.filter((other) => other !== one)
     },
     carry(to, nowUs) {
-      const units = heldAt(nowUs)
+      const held = counting(nowUs)
       const from = rule
+      const fromUs = Math.max(nowUs, latestUs)
       rule = to
       if (from.perUs === to.perUs) return
-      // What is held now is held for the new time, by permits that can give it back no more.
-      holds = []
-      latestUs = 0
-      if (units > 0) hold(units, nowUs)
+      // A hold keeps its end, at the next slot of the new rule, and lasts for the new time at most. Its
+      // permit can give it back no more.
+      latestUs = slotAt(fromUs)
+      const [first, last] = [latestUs + slotUs(), latestUs + (QUARTERS + 1) * slotUs()]
+      holds = held.map(({ units, untilUs }) => {
+        const endUs = Math.ceil(untilUs / slotUs()) * slotUs()
+        return { units, untilUs: Math.min(Math.max(endUs, first), last) }
+      })
     },
     copy: () => holdMeter(rule, holds, latestUs),
   }

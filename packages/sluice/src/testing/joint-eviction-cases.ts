@@ -26,21 +26,22 @@ const jointRules = [
   concurrency({ limit: 5, hold: '3s', by: 'org', name: 'streams' }),
 ]
 
+const name = (random: Random) => `key ${random.below(random.pick([4, KEYS]))}`
+
 /** jointEvictionCases rotate permits, and keys with fields, through a store that holds too few. */
 export function jointEvictionCases(
   make: MakeStore,
   seed: number,
   fields: boolean | 'in turn',
 ): SuiteCase[] {
-  const name = (random: Random) => `key ${random.below(random.pick([4, KEYS]))}`
   const cases: SuiteCase[] = [
     {
       name: 'concurrency admits no key more than its rule while keys rotate',
-      run: () => rotate(make, seed, [[hold()]], name),
+      run: () => rotate(make, seed, [hold()], name),
     },
     {
       name: 'concurrency in tiers of other figures admits no key more while keys rotate',
-      run: () => rotate(make, seed, [[hold()], [slowerHold]], name),
+      run: () => rotateTiers(make, seed),
     },
   ]
   if (!fields) return cases
@@ -49,7 +50,7 @@ export function jointEvictionCases(
     {
       name: 'rules of several fields admit none more while values of each rotate',
       run: () =>
-        rotate(make, seed, [jointRules], (random) => ({ user: name(random), org: name(random) })),
+        rotate(make, seed, jointRules, (random) => ({ user: name(random), org: name(random) })),
     },
     {
       name: 'a decision evicts no row that it uses itself',
@@ -60,19 +61,16 @@ export function jointEvictionCases(
 
 /**
  * The model, told of every permit and its end, must have allowed whatever was admitted. A full store may
- * refuse more, and frees nothing of a permit whose row it evicted. Between tiers no permit ends but by
- * itself: without a row its end carries nothing over.
+ * refuse more, and frees nothing of a permit whose row it evicted.
  */
 async function rotate(
   make: MakeStore,
   seed: number,
-  tiers: readonly (readonly Rule[])[],
+  rules: readonly Rule[],
   keyFrom: (random: Random) => ModelKey,
 ): Promise<void> {
   const { store, clock } = await make({ maxKeys: MAX_KEYS })
   const random = seededRandom(seed)
-  const named = { tiers: Object.fromEntries(tiers.entries()), defaultTier: '0' }
-  const rules = tiers.length > 1 ? createPolicy(named) : tiers[0]
   const limiter = limiterOn(rules, { store, name: 'rotation' })
   const model = createModel()
   const permits: { readonly theirs: Permit; readonly ours: ModelPermit }[] = []
@@ -82,17 +80,14 @@ async function rotate(
     const cost = random.pick([1, 1, 1, 2])
     clock.advance(random.pick([0, 0, 0.001, 1, 37, 150]))
     const nowUs = clock.nowUs()
-    const tier = random.below(tiers.length)
-    const call = tiers.length > 1 ? { tier: String(tier) } : undefined
-    const permit = await limiter.tryAcquire(key as string, cost, call)
-    if (!permit.allowed) model.carry(key, tiers[tier], nowUs)
+    const permit = await limiter.tryAcquire(key as string, cost)
     if (permit.allowed) {
-      const { decision, permit: ours } = model.acquire(key, tiers[tier], cost, nowUs)
+      const { decision, permit: ours } = model.acquire(key, rules, cost, nowUs)
       equal(decision.allowed, true, `step ${step}: ${JSON.stringify(key)} was admitted`)
       permits.push({ theirs: permit as Permit, ours: ours! })
       admitted += 1
     }
-    if (permits.length > 0 && tiers.length === 1 && random.below(3) === 0) {
+    if (permits.length > 0 && random.below(3) === 0) {
       const [{ theirs, ours }] = permits.splice(random.below(permits.length), 1)
       const isExtended = random.below(3) === 0 && (await theirs.extend())
       // A row that was evicted has forgotten the hold, which then ends when it would have.
@@ -104,6 +99,41 @@ async function rotate(
   const refused = STEPS - admitted
   equal(Math.min(admitted, refused) > STEPS / 20, true, `${admitted} admitted, ${refused} refused`)
   equal((await limiter.stats()).evictions > 0, true, 'keys were evicted')
+}
+
+/** The shortest hold of the tiers, in microseconds: a tier with a shorter one cuts those of the other. */
+const SHORTEST_US = 4_000_000
+
+/**
+ * Keys change between tiers with other holds: what was taken less than the shortest hold ago is held,
+ * whatever was evicted. And units that are carried to and fro between tiers come back.
+ */
+async function rotateTiers(make: MakeStore, seed: number): Promise<void> {
+  const { store, clock } = await make({ maxKeys: MAX_KEYS })
+  const random = seededRandom(seed)
+  const tiers = { quick: hold(), slow: slowerHold }
+  const policy = createPolicy({ tiers, defaultTier: 'quick' })
+  const limiter = limiterOn(policy, { store, name: 'rotation' })
+  const taken: { readonly key: string; readonly cost: number; readonly untilUs: number }[] = []
+  for (let step = 0; step < STEPS; step += 1) {
+    clock.advance(random.pick([0, 0, 0.001, 1, 37, 150]))
+    const nowUs = clock.nowUs()
+    const key = name(random)
+    const cost = random.pick([1, 1, 1, 2])
+    const tier = random.pick(['quick', 'slow'] as const)
+    if (!(await limiter.tryAcquire(key, cost, { tier })).allowed) continue
+    taken.push({ key, cost, untilUs: nowUs + SHORTEST_US })
+    const own = taken.filter((each) => each.key === key && each.untilUs > nowUs)
+    const held = own.reduce((sum, each) => sum + each.cost, 0)
+    equal(held <= tiers[tier].limit, true, `step ${step}: ${held} of ${key} in ${tier}`)
+  }
+  equal((await limiter.stats()).evictions > 0, true, 'keys were evicted')
+  equal(taken.length > STEPS / 20 && taken.length < STEPS, true, `${taken.length} admitted`)
+  for (let second = 0; second < 30; second += 1) {
+    for (const tier of ['quick', 'slow']) await limiter.peek(`new ${second}`, 1, { tier })
+    clock.advance(1_000)
+  }
+  equal((await limiter.peek('new', 1, { tier: 'quick' })).remaining, 3, 'all units came back')
 }
 
 /** Each field has room for one row, and the decision uses a row of each. */

@@ -6,6 +6,7 @@ import { jointCases } from './joint-cases.ts'
 import { jointEvictionCases } from './joint-eviction-cases.ts'
 import type { ManualClock } from './manual-clock.ts'
 import { nextCases } from './next-cases.ts'
+import { fieldPenaltyCases, penaltyCases } from './penalty-cases.ts'
 import { playTrace } from './play.ts'
 import { seededRandom } from './random.ts'
 import { type Exercised, largeRuleMakers, playStream, randomSteps, ruleMakers } from './streams.ts'
@@ -86,6 +87,7 @@ export function storeSuite(make: MakeStore, options: SuiteOptions = {}): SuiteCa
       run: () => streamCase(make, seed + i, steps, [algorithm], largeRuleMakers),
     })),
     ...[...verbCases, ...nextCases(without), ...tableCases].map(onOneStore),
+    ...[...penaltyCases, ...(fields ? fieldPenaltyCases : [])].map(onOneStore),
     ...(holds('sliding-window-log') ? [] : [onOneStore(refusedCase)]),
     ...jointCases(make, { seed, steps, without, fields, clears }),
     ...(clears ? clearCases.map(onOneStore) : []),

@@ -19,17 +19,19 @@ export interface JointPart {
   readonly places: readonly number[]
 }
 
-/** jointSet makes rules ready, those of each field by `use`. */
+/** jointSet makes rules ready, those of each field by `use`, without the fields that are `off`. */
 export function jointSet(
   all: readonly Rule[],
   fields: readonly string[],
+  off: readonly string[],
   use: (own: readonly Rule[], field: number) => RuleSet,
 ): JointSet {
   const rules = all.filter(({ algorithm }) => !algorithm.punish)
   const parts = fields.flatMap((name, field): JointPart[] => {
     const isOwn = ({ by = fields[0] }: Rule) => by === name
+    // A field without a rule may be blocked all the same.
+    if (off.includes(name)) return []
     const own = all.filter(isOwn)
-    if (own.length === 0) return []
     const places = rules.filter(isOwn).map((rule) => rules.indexOf(rule))
     return [{ field, set: use(own, field), places }]
   })

@@ -30,8 +30,8 @@ export function createJointTable(
   const isExact = tables.every(({ ask }) => ask !== undefined)
   const { nowUs: readUs } = tables[0]
 
-  const use = (rules: readonly Rule[]) =>
-    jointSet(rules, fields, (own, field) => tables[field].use(own))
+  const use = (rules: readonly Rule[], off: readonly string[] = []) =>
+    jointSet(rules, fields, off, (own, field) => tables[field].use(own))
 
   function decide(
     set: JointSet,

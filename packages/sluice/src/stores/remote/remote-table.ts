@@ -17,7 +17,7 @@ import { spread } from './spread.ts'
 /** RemoteTable is the table of one limiter name; each limiter opens it with its own timeout. */
 export interface RemoteTable {
   open(timeoutMs: number): AsyncTable
-  use(rules: readonly Rule[]): RuleSet
+  use(rules: readonly Rule[], off?: readonly string[]): RuleSet
 }
 
 export interface RemoteTableParts {
@@ -41,12 +41,12 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
   const noRules = remoteRules([])
   let contended = 0
 
-  function use(rules: readonly Rule[]): RuleSet {
+  function use(rules: readonly Rule[], off: readonly string[] = []): RuleSet {
     for (const rule of rules) {
       check(rule)
       engine.prepare(rule)
     }
-    return isJoint ? jointSet(rules, fields, remoteRules) : remoteRules(rules)
+    return isJoint ? jointSet(rules, fields, off, remoteRules) : remoteRules(rules)
   }
 
   /** The rows that a request about a key with fields is about. */

@@ -25,7 +25,7 @@ export interface SharedMemoryOptions {
   readonly maxKeys?: number
   /**
    * Bytes that the buffer may grow to; it grows when a limiter claims its table. Default: enough
-   * for eight limiters of one one-number rule each.
+   * for 32 limiters of one one-number rule each; each field of a key counts as one.
    */
   readonly maxBytes?: number
   /** Default: the system's, monotonic. One that every thread can read alike, in every thread. */
@@ -54,7 +54,7 @@ export function sharedMemoryStore(options: SharedMemoryOptions = {}): SharedMemo
   const { maxKeys = 1_000_000, clock = systemClock } = options
   checkWhole('sharedMemoryStore: maxKeys', maxKeys, 1, 50_000_000)
   const column = { name: '', algorithm: '', grows: false, cells: 1, at: 0 }
-  const room = Math.min(HEAD_BYTES + 8 * regionOf(maxKeys, [column]).bytes, USUAL_MOST_BYTES)
+  const room = Math.min(HEAD_BYTES + 32 * regionOf(maxKeys, [column]).bytes, USUAL_MOST_BYTES)
   const { maxBytes = room } = options
   checkWhole('sharedMemoryStore: maxBytes', maxBytes, HEAD_BYTES, Number.MAX_SAFE_INTEGER)
   const buffer = newBuffer(maxBytes)
