@@ -76,7 +76,16 @@ const groups = {
     ...['testing/model-permit', 'testing/meters', 'testing/hold-meter'],
   ],
   settings: [
-    ...['settings', 'limits', 'most-units', 'problem', 'decided', 'start-error', 'shown-rule'],
+    ...[
+      'settings',
+      'limits',
+      'most-units',
+      'problem',
+      'decided',
+      'start-error',
+      'service-rule',
+      'shown-rule',
+    ],
   ],
 }
 

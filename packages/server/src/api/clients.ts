@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { createLimiter, parseRule } from 'sluice'
 import { z } from 'zod'
+import { serviceRule } from '../service-rule.ts'
 import { type ShownRule, shownRule } from '../shown-rule.ts'
 import { type AccessGuard, type ApiOptions, wholeOf } from './api.ts'
 import { readBody } from './read-body.ts'
@@ -49,7 +50,7 @@ export function addClients(
   app.put<Named>('/v1/clients/:key/rules', change, async ({ params: { key }, body }) => {
     const texts = [readBody(rulesBody, body, { rules: '100/1m burst 20' }).rules].flat()
     // Rules that do not go together are told here, and not to the client.
-    createLimiter(texts.map((text) => parseRule(text))).peek(key)
+    createLimiter(texts.map(serviceRule)).peek(key)
     await limits().assignments.setRules(key, texts)
     return { key, rules: texts }
   })

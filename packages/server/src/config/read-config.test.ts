@@ -142,6 +142,8 @@ describe('readConfig', () => {
     ['tiers: { free: 60 }', "1:16 tiers.free: must be a rule, such as '100/1m burst 20', or"],
     ['tiers: { free: 60/1x }', '1:16 tiers.free: cannot read the rule "60/1x"'],
     ['tiers: { a: [1/1s, 2/1m] }', '1:20 tiers.a[1]: the rule before it is called "token-bucket"'],
+    ['tiers: { a: 1/1m by user }', 'rules of the service count the client. Leave out `by user`'],
+    ['tiers: { a: 10 concurrent hold 30s }', 'the service does not hold units'],
     ['tiers: { a: 1/1s }\ntires: 1', '2:1 tires: "tires" is unknown. Did you mean tiers?'],
     [
       'tiers: { a: 1/1s }\nqqqqqq: 1',

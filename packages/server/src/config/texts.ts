@@ -1,7 +1,8 @@
 import { createPublicKey } from 'node:crypto'
 import { isIP } from 'node:net'
-import { parseRule, type Rule, SluiceError } from 'sluice'
+import { type Rule, SluiceError } from 'sluice'
 import { z } from 'zod'
+import { serviceRule } from '../service-rule.ts'
 import { shown } from './path-text.ts'
 
 /** HEADER_NAME matches what HTTP allows as the name of a header. */
@@ -14,10 +15,10 @@ function checked(isRight: (text: string) => boolean, must: string) {
   })
 }
 
-/** A rule that `parseRule` can read. */
+/** A rule that the service can keep. */
 const ruleText = z.string("must be a rule, such as '100/1m burst 20'").check((context) => {
   try {
-    parseRule(context.value)
+    serviceRule(context.value)
   } catch (error) {
     if (!(error instanceof SluiceError)) throw error
     context.issues.push({
@@ -51,7 +52,7 @@ export const ruleTexts = z
 
 function nameOf(text: string): string | undefined {
   try {
-    return parseRule(text).name
+    return serviceRule(text).name
   } catch {
     return undefined
   }
@@ -59,7 +60,7 @@ function nameOf(text: string): string | undefined {
 
 /** rulesOf parses texts that have been checked. */
 export function rulesOf(texts: z.infer<typeof ruleTexts>): readonly Rule[] {
-  return (typeof texts === 'string' ? [texts] : texts).map(parseRule)
+  return (typeof texts === 'string' ? [texts] : texts).map(serviceRule)
 }
 
 /** keyText is a part of a key. */
