@@ -223,8 +223,8 @@ const bugs: [string, string, string][] = [
   ['nothing is written', "call('SET', key, text,", "redis.pcall('PING', key, text,"],
   [
     'nothing of any other call is written',
-    "call('SET', row.key, table",
-    "redis.pcall('PING', row.key, table",
+    "call('SET', row.key,",
+    "redis.pcall('PING', row.key,",
   ],
   [
     'digits are lost',

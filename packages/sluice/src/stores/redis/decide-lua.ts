@@ -32,6 +32,7 @@ for i = 1, #sets do
     local twin = twins[rule.algorithm]
     rule.twin, rule.wait, rule.spend, rule.fresh = twin, twin.wait, twin.spend, twin.fresh
     rule.s = { 0, 0, 0 }
+    set.counts = set.counts or twin.punish ~= nil
   end
 end
 
@@ -154,7 +155,29 @@ end
 -- Makes a row what it is of a key never seen.
 local function forget(row)
   row.s, row.block, row.others = {}, 0, {}
-  for i, rule in ipairs(row.rules) do row.s[i] = state_of(rule, '') end
+  for i, rule in ipairs(row.rules) do
+    local s = {}
+    if not rule.twin.grows then
+      for j = 1, math.max(rule.cells, 3) do s[j] = 0 end
+    end
+    row.s[i] = s
+  end
+end
+
+-- Reads a row that just these rules have written, as nearly all are; false if it is another one.
+local function read_plain(row, set)
+  if not set.pattern then return false end
+  local found, at = { match(row.value, set.pattern) }, 0
+  if not found[1] then return false end
+  for i, rule in ipairs(row.rules) do
+    local s = row.s[i]
+    for j = 1, rule.cells do
+      s[j] = tonumber(found[at + j], 16)
+      if s[j] > MOST then return false end
+    end
+    at = at + rule.cells
+  end
+  return true
 end
 
 -- Puts a line of a rule that is known here into a row. nil: it is of another rule; false: not to be touched.
@@ -189,7 +212,9 @@ local function read_row(row)
 end
 
 local function open(key, value, set)
-  local row = { key = key, value = value, rules = set.rules }
+  local row = { key = key, value = value, rules = set.rules, set = set }
+  forget(row)
+  if not value or read_plain(row, set) then return row end
   forget(row)
   if read_row(row) then return row end
   -- Without rules nothing is lost: a block, its end or a reset replaces what cannot be read.
@@ -204,7 +229,28 @@ local function text_of(rule, s)
   return parts[1] and table.concat(parts, ' ') or '0'
 end
 
+-- Writes a row of just these rules, as nearly all are; false if it is another one.
+local function save_plain(row)
+  local set = row.set
+  if not set.format or row.block > now or row.others[1] then return false end
+  local out, at, latest = {}, 0, 0
+  for i, rule in ipairs(row.rules) do
+    local s = row.s[i]
+    for j = 1, rule.cells do out[at + j] = s[j] end
+    at = at + rule.cells
+    local fresh = rule.fresh(s, rule)
+    if fresh > latest then latest = fresh end
+  end
+  if latest > now then
+    call('SET', row.key, format(set.format, unpack(out, 1, at)), 'PXAT', format('%d', ceil(latest / 1000)))
+  elseif row.value then
+    call('DEL', row.key)
+  end
+  return true
+end
+
 local function save(row)
+  if save_plain(row) then return end
   local lines, latest, block = {}, 0, row.block
   local function add(cells, fresh, label)
     lines[#lines + 1] = { cells, fresh, label }
@@ -231,6 +277,29 @@ local function save(row)
     call('SET', row.key, table.concat(parts, '\\n'), 'PXAT', latest)
   elseif row.value then
     call('DEL', row.key)
+  end
+end
+
+-- Checks a cost on some rows that count no refusals.
+local function check(rows, units)
+  local k = 0
+  for _, row in ipairs(rows) do
+    if row.block > now then return end
+    for i, rule in ipairs(row.rules) do
+      k = k + 1
+      if not admits(rule, row.s[i], units[k] or units[1]) then return end
+    end
+  end
+  k = 0
+  for _, row in ipairs(rows) do
+    for i, rule in ipairs(row.rules) do
+      k = k + 1
+      local own = units[k] or units[1]
+      if own > 0 then
+        rule.spend(row.s[i], rule, own, now)
+        row.changed = true
+      end
+    end
   end
 end
 
@@ -356,8 +425,14 @@ local function numbers(text)
 end
 
 local function act_all(rows, requests)
+  local counts = false
+  for _, row in ipairs(rows) do counts = counts or row.set.counts end
   for verb, units, more in string.gmatch(requests, '(%a)([%d,-]+)x([%d,]+)') do
-    act(rows, verb, numbers(units), numbers(more))
+    if verb == 'c' and more == '1' and not counts then
+      check(rows, numbers(units))
+    else
+      act(rows, verb, numbers(units), numbers(more))
+    end
   end
 end
 
