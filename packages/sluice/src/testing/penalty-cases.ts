@@ -28,7 +28,8 @@ function on(
 
 /** Refusals in a row, after all units were spent. */
 async function refuse(limiter: Limiter, times: number): Promise<void> {
-  while ((await limiter.check('a')).allowed) {}
+  // A broken store may never refuse.
+  for (let i = 0; i < 100 && (await limiter.check('a')).allowed; i += 1);
   for (let i = 1; i < times; i += 1) await limiter.check('a')
 }
 
