@@ -221,11 +221,7 @@ const bugs: [string, string, string][] = [
   ['a refusal is charged', 'if not admits(rules[i], rules[i].s, cost) then return true end', ''],
   ['a refusal of any other call is charged', 'if pass(0) then', 'if pass(0) or true then'],
   ['nothing is written', "call('SET', key, text,", "redis.pcall('PING', key, text,"],
-  [
-    'nothing of any other call is written',
-    "call('SET', row.key,",
-    "redis.pcall('PING', row.key,",
-  ],
+  ['nothing of any other call is written', "call('SET', row.key,", "redis.pcall('PING', row.key,"],
   [
     'digits are lost',
     's[1], s[2], s[3] = tonumber(a, 16)',

@@ -1,6 +1,6 @@
 import { type Cost, checkCost, costAt, fits } from '../core/cost.ts'
 import { SluiceError, shown } from '../core/errors.ts'
-import { type AnyKey, checkKey, type FieldKey } from '../core/key.ts'
+import { type AnyKey, checkKey } from '../core/key.ts'
 import { checkOptions } from '../core/options.ts'
 import type { Rule } from '../core/rule.ts'
 import type { RuleSet } from '../stores/store.ts'
