@@ -4,6 +4,7 @@ import { Cluster } from 'ioredis'
 import { createCluster } from 'redis'
 import {
   type AsyncLimiter,
+  concurrency,
   createLimiter,
   fixedWindow,
   gcra,
@@ -118,6 +119,42 @@ describe('slotOfName', () => {
 
 describe.each(kinds)('a Cluster client of %s', (kind) => {
   it('can do every verb', () => tryEveryVerb(clients[kind].client))
+
+  it('decides over fields whose rows lie on other nodes, and spends nothing when one refuses', async () => {
+    const store = redisStore(clients[kind].client, { prefix: PREFIX })
+    const limiter = createLimiter(
+      [
+        fixedWindow({ limit: 60, per: '1d', by: 'user', name: 'requests' }),
+        fixedWindow({ limit: 100, per: '1d', by: 'org', name: 'tokens' }),
+        concurrency({ limit: 40, hold: '1h', by: 'org' }),
+      ],
+      { store, name: `${kind} fields`, timeoutMs: 5_000 },
+    )
+    const call = { requests: 1, tokens: 2, concurrency: 1 }
+    const keys = Array.from({ length: 90 }, (_, i) => ({ user: `user ${i % 3}`, org: 'acme' }))
+    const permits = await Promise.all(keys.map((key) => limiter.tryAcquire(key, call)))
+    const given = permits.filter(({ allowed }) => allowed)
+    // All at once, some are refused for units that come back: never more than the limit, perhaps less.
+    expect(given.length).toBeLessThanOrEqual(40)
+    expect(given.length).toBeGreaterThan(0)
+    const left = async (user: string) =>
+      (await limiter.peek({ user, org: 'acme' })).rules.map(({ remaining }) => remaining)
+    const byUser = await Promise.all([0, 1, 2].map(async (i) => (await left(`user ${i}`))[0]))
+    const used = byUser.reduce((sum, remaining) => sum + 60 - remaining, 0)
+    expect([used, ...(await left('user 0')).slice(1)]).toEqual([
+      given.length,
+      100 - 2 * given.length,
+      40 - given.length,
+    ])
+    // One after the other, as many as there are.
+    let admitted = given.length
+    while ((await limiter.tryAcquire({ user: 'user 1', org: 'acme' }, call)).allowed) admitted += 1
+    expect(admitted).toBe(40)
+    for (const permit of given) if (permit.allowed) await permit.cancel()
+    expect((await left('user 1'))[2]).toBe(given.length)
+    await limiter.reset({ org: 'acme' })
+    expect((await left('user 1')).slice(1)).toEqual([100, 40])
+  })
 
   it('decides many requests in their order, wherever their keys are', async () => {
     const limiter = on(kind, `${kind} many`)
