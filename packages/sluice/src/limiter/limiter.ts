@@ -82,8 +82,6 @@ function createSyncLimiter(
   const gate = createGate(name, policy ?? lists[0], fields, penalty, table.use)
   const { begin, beginCheck, beginDecision, checkOpen, costOf, setOf } = gate
   const { decide, nowUs } = table
-  /** Whether other threads may release what calls wait for. */
-  const isShared = table.ask === undefined
   const line = createWaitQueue(store.clock, nowUs)
   const open = createOpenPermits(nowUs)
   /** The rules of every plain call, as long as it is open and nothing else is to be done. */
@@ -230,7 +228,7 @@ function createSyncLimiter(
           return { decision: permit.decision, permit }
         },
         // What this limiter releases wakes the line.
-        ...(isShared ? {} : { pollUs: undefined }),
+        ...(table.isShared ? {} : { pollUs: undefined }),
         dropped: ({ permit }) => void (permit.allowed && permit.cancel()),
       })
       return permitOf(lineOf(key), taken, (decision) => report(decision, given, cost))

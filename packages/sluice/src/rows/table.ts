@@ -55,6 +55,7 @@ export function createTable(
   }
 
   const table: Table<LaidRules> = {
+    isShared: false,
     nowUs: readUs,
     use,
 

@@ -44,6 +44,8 @@ export interface RuleSet {
  * Each call is atomic. A call that refuses writes nothing.
  */
 export interface Table<Set extends RuleSet = RuleSet, Key = string> {
+  /** Whether other threads use it, too. */
+  readonly isShared: boolean
   /** The store's clock, which never goes backwards. */
   nowUs(): number
   /**

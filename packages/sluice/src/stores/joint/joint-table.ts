@@ -139,6 +139,7 @@ export function createJointTable(
   }
 
   return {
+    isShared: tables.some(({ isShared }) => isShared),
     nowUs: readUs,
     use,
     decide,

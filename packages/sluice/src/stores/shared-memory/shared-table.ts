@@ -107,6 +107,7 @@ export function createSharedTable(
   }
 
   return {
+    isShared: true,
     nowUs: readUs,
     use: inner.use,
     allow(set, key, cost, atUs) {
