@@ -18,7 +18,7 @@ import {
   holdUsOf,
   type NoPermit,
   noPermit,
-  permitOf,
+  permitFrom,
   permitOn,
   reported,
   type Taken,
@@ -186,7 +186,7 @@ export function createAsyncLimiter(
         },
         dropped: ({ permit }) => void (permit.allowed && permit.cancel()),
       })
-      return permitOf(lineOf(key), taken, (decision) => report(decision, given, cost))
+      return permitFrom(lineOf(key), taken, (decision) => report(decision, given, cost))
     },
 
     async run(key, work, options = {}) {

@@ -2,7 +2,7 @@ import { RECENT } from '../core/algorithm.ts'
 import { type Decision, withoutDelay } from '../core/decision.ts'
 import { CENTURY_MS, durationUs } from '../core/duration.ts'
 import { SluiceError } from '../core/errors.ts'
-import { type Held, newGeneration } from '../core/held.ts'
+import { newGeneration } from '../core/held.ts'
 import { type AnyKey, isKey } from '../core/key.ts'
 import type { Rule } from '../core/rule.ts'
 import { openJointTable } from '../stores/joint/joint-table.ts'
@@ -14,18 +14,17 @@ import { checkLimiterOptions, checkNotAsync, storeOf } from './limiter-options.t
 import { penaltyOf } from './penalty.ts'
 import {
   createOpenPermits,
-  holdUsOf,
   type NoPermit,
   noPermit,
   type Permit,
-  permitOf,
-  permitOn,
+  permitFrom,
   reported,
   type Taken,
 } from './permit.ts'
 import { isPolicy, type Policy, ruleList } from './policy.ts'
 import { checkRequests } from './requests.ts'
 import { noteRules } from './rules-of.ts'
+import { permitOf } from './sync-permit.ts'
 import type {
   AsyncLimiter,
   AsyncLimiterOptions,
@@ -133,28 +132,7 @@ function createSyncLimiter(
     set.generation = newGeneration()
     const decision = isCounted ? decideCall(call, spentUs) : decide(set, key, cost, true, spentUs)
     if (!decision.allowed) return noPermit(decision)
-    let held: Held = { cost, spentUs, holds: set.held.slice() }
-    return permitOn<Permit<never>, void>(
-      {
-        decision,
-        cost,
-        holdUs: holdUsOf(set.rules),
-        read: (actual) => gate.costOf(set, actual),
-        done() {},
-        finish(change) {
-          table.finish(set, key, held, change, nowUs())
-          wake(key)
-        },
-        extend() {
-          const isExtended = table.extend(set, key, held, nowUs())
-          // A hold that has ended ends the permit: what is left of it comes back by itself.
-          const holds = isExtended ? set.held.slice() : new Float64Array(held.holds.length)
-          held = { ...held, holds }
-          return isExtended
-        },
-      },
-      open,
-    )
+    return permitOf(table, call, { decision, spentUs, open, costOf, ended: () => wake(key) })
   }
 
   function close(): void {
@@ -231,7 +209,7 @@ function createSyncLimiter(
         ...(table.isShared ? {} : { pollUs: undefined }),
         dropped: ({ permit }) => void (permit.allowed && permit.cancel()),
       })
-      return permitOf(lineOf(key), taken, (decision) => report(decision, given, cost))
+      return permitFrom(lineOf(key), taken, (decision) => report(decision, given, cost))
     },
 
     async run(key, work, options = {}) {

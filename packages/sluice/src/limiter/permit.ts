@@ -131,8 +131,8 @@ export function reported<Given extends { readonly decision: Decision }>(
   }
 }
 
-/** permitOf is the permit that a wait has ended with, or throws if it is a refusal. */
-export function permitOf<Given extends { readonly decision: Decision }>(
+/** permitFrom is the permit that a wait has ended with, or throws if it is a refusal. */
+export function permitFrom<Given extends { readonly decision: Decision }>(
   key: string,
   { decision, ...taken }: Taken<Given> | { readonly decision: Decision },
   report: (decision: Decision) => Decision,
