@@ -135,7 +135,8 @@ function pickSome(below: (n: number) => number, from: readonly string[]): string
 
 /** Throws if a stream rarely came near a limit: it would prove nothing. */
 function checkTally({ steps, admitted, refused, boundary }: Exercised): void {
-  const enough = admitted >= steps * 0.2 && refused >= steps * 0.2 && boundary >= steps * 0.1
+  // Of large limits, a fifth of the steps is refused on the average.
+  const enough = admitted >= steps * 0.2 && refused >= steps * 0.15 && boundary >= steps * 0.1
   equal(
     enough,
     true,
