@@ -125,7 +125,7 @@ async function streamCase(
     for (const count of Object.keys(sum) as (keyof Exercised)[]) sum[count] += tally[count]
   }
   // Short streams say little about the share of refusals.
-  if (steps >= 5_000) checkTally(sum)
+  if (steps >= 5_000) checkTally(sum, makers === largeRuleMakers ? LEAST_OF_LARGE : LEAST)
 }
 
 function pickSome(below: (n: number) => number, from: readonly string[]): string[] {
@@ -133,10 +133,16 @@ function pickSome(below: (n: number) => number, from: readonly string[]): string
   return Array.from({ length: 2 + below(2) }, (_, i) => from[(start + i) % from.length])
 }
 
+/**
+ * The least share of refusals in a stream. Over a dozen seeds it was 23 to 29 %, and of large limits 20 to
+ * 25 %.
+ */
+const LEAST = 0.2
+const LEAST_OF_LARGE = 0.17
+
 /** Throws if a stream rarely came near a limit: it would prove nothing. */
-function checkTally({ steps, admitted, refused, boundary }: Exercised): void {
-  // Of large limits, a fifth of the steps is refused on the average.
-  const enough = admitted >= steps * 0.2 && refused >= steps * 0.15 && boundary >= steps * 0.1
+function checkTally({ steps, admitted, refused, boundary }: Exercised, least: number): void {
+  const enough = admitted >= steps * 0.2 && refused >= steps * least && boundary >= steps * 0.1
   equal(
     enough,
     true,
