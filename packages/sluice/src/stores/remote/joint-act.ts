@@ -99,6 +99,8 @@ function change(request: Request, rows: readonly OpenRow[], nowUs: number): unde
           change: costIn(change, places),
         }
       : { cost, held, change }
+    // A field that is charged nothing stays as it is.
+    if (request.verb === 'charge' && !costsAny(part.cost)) continue
     const extended = changeRow(request, own, row, part, nowUs)
     if (isExtended && !extended) {
       isExtended = false

@@ -99,8 +99,9 @@ function act({ batch, joint, found, texts, todo }: JointFound, acted?: Acted) {
 async function swapGroup(group: JointFound, engine: Engine): Promise<boolean> {
   const { batch, found, texts, todo, untilUs } = group
   const { nowUs, versions } = found
+  // A row that is neither charged nor decided on is not carried over to other limits either.
   const isLooking = todo.every((i) =>
-    requestsOf(batch.firsts[i]).every(({ verb }) => verb === 'peek'),
+    requestsOf(batch.firsts[i]).every(({ verb }) => verb === 'peek' || verb === 'charge'),
   )
   const changes: RowChange[] = []
   for (const [place, row] of act(group)) {
