@@ -64,7 +64,7 @@ async function run({ contestants: wanted, workloads: chosenSections, repetitions
   mkdirSync(new URL('results/', bench), { recursive: true })
   const json = `${JSON.stringify(results, undefined, 2)}\n`
   writeFileSync(new URL('results/latest.json', bench), json)
-  if (doc) writeFileSync(new URL('../docs/benchmarks.md', bench), documentOf(results))
+  if (doc) writeFileSync(new URL('../docs/internals/benchmarks.md', bench), documentOf(results))
   if ([...entrants, ...records].some(({ failed }) => failed !== undefined)) process.exitCode = 1
 }
 

@@ -7,7 +7,11 @@ import { afterAll, describe, expect, it } from 'vitest'
 const root = resolve(import.meta.dirname, '..')
 const cli = join(root, 'packages/server/src/cli/cli.ts')
 const tsx = join(root, 'node_modules/tsx/dist/esm/index.mjs')
-const documents = ['docs/simulate.md', 'docs/choosing-a-limit.md', 'docs/config.md']
+const documents = [
+  'docs/operate/simulate.md',
+  'docs/guide/choosing-a-limit.md',
+  'docs/reference/config.md',
+]
 
 interface Step {
   readonly command: string

@@ -7,7 +7,7 @@ import { blocksOf } from './readme-blocks.ts'
 
 const root = resolve(import.meta.dirname, '..')
 const codes: string[] = Object.keys(errorCodes)
-const document = readFileSync(resolve(root, 'docs/errors.md'), 'utf8')
+const document = readFileSync(resolve(root, 'docs/reference/errors.md'), 'utf8')
 const sections = new Map(
   document
     .split(/^## /m)
@@ -21,7 +21,7 @@ const thrown = new Set(
     .flatMap(([, text]) => text.match(/(?<=')SLUICE_[A-Z_]+(?=')/g) ?? []),
 )
 
-describe('docs/errors.md', () => {
+describe('docs/reference/errors.md', () => {
   it('has a heading for every code, in the order of the table, and no other', () =>
     expect([...sections.keys()]).toEqual(codes))
 
@@ -33,7 +33,7 @@ describe('docs/errors.md', () => {
   it('has an example of two to six lines that throws under every heading', () =>
     expect(
       codesWhere((section, code) => {
-        const [example, ...others] = blocksOf('docs/errors.md', section)
+        const [example, ...others] = blocksOf('docs/reference/errors.md', section)
         const lines = example?.code.split('\n').filter((line) => line !== '') ?? []
         const throws = lines.at(-1)?.endsWith(` //=> throws ${code}`)
         return !throws || !example.runs || lines.length < 2 || lines.length > 6 || others.length > 0

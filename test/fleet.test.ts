@@ -33,8 +33,8 @@ describe('simulating fleets', () => {
     )
   })
 
-  it('prints what docs/fleet.md says', async () => {
-    const text = readFileSync('docs/fleet.md', 'utf8')
+  it('prints what docs/operate/fleet.md says', async () => {
+    const text = readFileSync('docs/operate/fleet.md', 'utf8')
     const examples = [...text.matchAll(/```text\n\$ npx sluice simulate --fleet (.*)\n([^`]*)```/g)]
     expect(examples.length).toBeGreaterThan(2)
     for (const [, args, output] of examples) {

@@ -11,7 +11,7 @@ type Cost = { readonly requests: number; readonly tokens: number; readonly strea
 type TeamLimiter = Limiter<{ readonly team: string | null }, number | Cost>
 type Model = () => AsyncIterable<{ readonly text: string; readonly tokens: number }>
 
-/** What the recipe in docs/cookbook.md exports. */
+/** What the recipe in docs/guide/cookbook.md exports. */
 interface Recipe {
   createTeamLimiter(clock: Clock): TeamLimiter
   answer(
@@ -123,7 +123,7 @@ function watched(limiter: TeamLimiter, clock: ManualClock) {
 const fates = ['reads', 'reads', 'breaks', 'returns', 'aborts', 'fails', 'forgets'] as const
 
 it('keeps 1,000 streams within their budgets, whichever clients are killed', async () => {
-  const block = readBlocks('docs/cookbook.md').find(({ code }) => code.includes('* answer('))
+  const block = readBlocks('docs/guide/cookbook.md').find(({ code }) => code.includes('* answer('))
   const { answer, createTeamLimiter } = (await import(/* @vite-ignore */ block!.id)) as Recipe
   const clock = manualClock()
   const own = createTeamLimiter(clock)

@@ -2,7 +2,7 @@ import { createLimiter, tokenBucket } from 'sluice'
 import { sharedMemoryStore } from 'sluice/shared-memory'
 
 /**
- * make follows docs/shared-memory.md, with `allow` and one thread.
+ * make follows docs/guide/shared-memory.md, with `allow` and one thread.
  * @type {import('../lib/adapter.mjs').Make}
  */
 export function make(limit, perMs, maxKeys) {

@@ -99,7 +99,8 @@ async function run({ workloads: chosen, repetitions, quick, doc }) {
   console.log(reportOf(about, textTable))
   mkdirSync(new URL('results/', bench), { recursive: true })
   writeFileSync(new URL('results/gateway.json', bench), `${JSON.stringify(about, undefined, 2)}\n`)
-  if (doc) writeFileSync(new URL('../docs/benchmarks-gateway.md', bench), documentOf(about))
+  if (doc)
+    writeFileSync(new URL('../docs/internals/benchmarks-gateway.md', bench), documentOf(about))
 }
 
 /**

@@ -67,7 +67,7 @@ async function run({ contestants: wanted, workloads: chosen, repetitions, quick,
   console.log(reportOf(about, textTable))
   mkdirSync(new URL('results/', bench), { recursive: true })
   writeFileSync(new URL('results/http.json', bench), `${JSON.stringify(about, undefined, 2)}\n`)
-  if (doc) writeFileSync(new URL('../docs/benchmarks-http.md', bench), documentOf(about))
+  if (doc) writeFileSync(new URL('../docs/internals/benchmarks-http.md', bench), documentOf(about))
 }
 
 /**

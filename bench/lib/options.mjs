@@ -74,7 +74,7 @@ stderr, and everything to bench/results/latest.json.
   --workloads a,b     workloads to run
   --repetitions n     default ${LEAST_REPETITIONS}, with --quick 3
   --quick             fewer keys and calls: a minute or two, to see that it works
-  --doc               also write docs/benchmarks.md
+  --doc               also write docs/internals/benchmarks.md
   --help
 
 Contestants: ${contestants.join(', ')}

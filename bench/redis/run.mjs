@@ -69,7 +69,7 @@ async function run({ contestants: wanted, workloads: chosen, repetitions, quick,
   mkdirSync(new URL('results/', bench), { recursive: true })
   writeFileSync(new URL('results/redis.json', bench), `${JSON.stringify(about, undefined, 2)}\n`)
   if (doc) {
-    writeFileSync(new URL('../docs/benchmarks-redis.md', bench), documentOf(about))
+    writeFileSync(new URL('../docs/internals/benchmarks-redis.md', bench), documentOf(about))
   }
 }
 

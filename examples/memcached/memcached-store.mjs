@@ -1,4 +1,4 @@
-// A store for memcached: rows by `gets`, swaps by `cas`. docs/add-a-store.md explains it.
+// A store for memcached: rows by `gets`, swaps by `cas`. docs/guide/add-a-store.md explains it.
 import { createHash } from 'node:crypto'
 import { createConnection } from 'node:net'
 import { remoteStore } from 'sluice/remote'

@@ -6,7 +6,7 @@ import { closeAll, serveUpstream, settingsOf, start } from './service.ts'
 
 /** What the document shows. */
 const [shown, addition] = [
-  ...readFileSync('docs/forward-auth.md', 'utf8').matchAll(/^```nginx\n(.*?)^```$/gms),
+  ...readFileSync('docs/operate/forward-auth.md', 'utf8').matchAll(/^```nginx\n(.*?)^```$/gms),
 ].map(([, text]) => text)
 
 /** failOpen is what the document adds to let requests pass while the service does not answer. */

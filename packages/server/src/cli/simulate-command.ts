@@ -56,7 +56,7 @@ Scenarios, in place of a log:
       --seed N             another number is another run (default 1)
 
 Output:
-      --json               the report as JSON, see docs/simulate.md
+      --json               the report as JSON, see docs/operate/simulate.md
       --html FILE          a page with plots, too
       --top N              clients refused most that are listed (default 10)
       --max-clients N      clients followed one by one (default 2000000)

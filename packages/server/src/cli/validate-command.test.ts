@@ -121,7 +121,7 @@ overrides: { alice: 5/1s }
   expect(out).toContain('is good.')
   expect(notes).toEqual([
     `${file}: warning: no request has the key "x-api-key:alice", "alice", so it counts only where a program asks the API by it.`,
-    '  Keys of requests look like: key:HASH (sluice key --api-key - prints it). See docs/config.md, Keys.',
+    '  Keys of requests look like: key:HASH (sluice key --api-key - prints it). See docs/reference/config.md, Keys.',
   ])
 })
 

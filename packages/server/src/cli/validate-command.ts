@@ -17,7 +17,7 @@ Options:
       --schema  print the JSON Schema of a configuration, for editors
   -h, --help    print this help
 
-Every mistake is printed as FILE:LINE:COLUMN  path: what is wrong. docs/config.md lists all fields.
+Every mistake is printed as FILE:LINE:COLUMN  path: what is wrong. docs/reference/config.md lists all fields.
 A name in \`clients\` or \`overrides\` that no request can have is a warning, and so is a \`key\` such as
 header:authorization, by which secrets show up in logs.
 

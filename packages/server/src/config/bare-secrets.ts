@@ -17,6 +17,6 @@ export function secretNote({ routes }: Settings): string[] {
   return [
     `the key ${bare.map((name) => `header:${name}`).join(', ')} shows secrets of clients in logs, ` +
       'lists and the store.',
-    `Use ${instead}: only a hash, or the subject of a token, is kept. See docs/config.md, Keys.`,
+    `Use ${instead}: only a hash, or the subject of a token, is kept. See docs/reference/config.md, Keys.`,
   ]
 }

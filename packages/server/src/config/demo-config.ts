@@ -4,7 +4,7 @@ export const demoConfig = `# yaml-language-server: $schema=./sluice.schema.json
 # A configuration to try Sluice with. Start it:    sluice serve --config sluice.yaml
 # Ask it something:                                curl -i http://127.0.0.1:8080/hello
 # Check it after a change:                         sluice validate sluice.yaml
-# All that can be written here is in docs/config.md.
+# All that can be written here is in docs/reference/config.md.
 
 # Only this machine can reach it. For all: 0.0.0.0:8080
 listen: 127.0.0.1:8080

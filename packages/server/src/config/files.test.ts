@@ -23,8 +23,8 @@ it('keeps sluice.schema.json the same as the schema (sluice validate --schema)',
   )
 })
 
-it('tells of every field in docs/config.md', () => {
-  const docs = read('../../../../docs/config.md')
+it('tells of every field in docs/reference/config.md', () => {
+  const docs = read('../../../../docs/reference/config.md')
   const named = new Set(docs.match(/(?<=[`.])[$\w]+(?=[`.])/g))
   const missing: string[] = []
   const look = (shape: unknown): void => {

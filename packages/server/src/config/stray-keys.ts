@@ -23,7 +23,7 @@ export function strayNote(settings: Settings): string[] {
   return [
     `no request has the key ${named.join(', ')}${more}, so it counts only where a program asks ` +
       'the API by it.',
-    `Keys of requests look like: ${keyShapes(settings).join('; ')}. See docs/config.md, Keys.`,
+    `Keys of requests look like: ${keyShapes(settings).join('; ')}. See docs/reference/config.md, Keys.`,
   ]
 }
 

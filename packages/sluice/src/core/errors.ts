@@ -29,7 +29,7 @@ export const errorCodes = {
   SLUICE_WAIT_TOO_LONG: 'a call would have to wait too long for its turn',
 } as const
 
-/** ErrorCode is one of the codes of `errorCodes`; each has a heading in `docs/errors.md`. */
+/** ErrorCode is one of the codes of `errorCodes`; each has a heading in `docs/reference/errors.md`. */
 export type ErrorCode = keyof typeof errorCodes
 
 /** SluiceErrorOptions are what a `SluiceError` has besides code and message. */

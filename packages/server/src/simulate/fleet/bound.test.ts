@@ -14,7 +14,7 @@ const bounds = fc.record<Bound>({
   units: fc.constantFrom(0, 2),
 })
 
-/** What the rule admits in an interval of that length, as docs/algorithms.md says. */
+/** What the rule admits in an interval of that length, as docs/guide/algorithms.md says. */
 const admits: Record<string, (rule: Rule, us: number) => number> = {
   'token-bucket': ({ capacity, limit, perUs }, us) => capacity + (limit * us) / perUs,
   'fixed-window': ({ limit, perUs }, us) => limit * (us === 0 ? 1 : Math.ceil(us / perUs) + 1),

@@ -66,7 +66,7 @@ export function judge(
   }
 }
 
-/** The bound of docs/redis.md for what happened to a fleet. */
+/** The bound of docs/operate/redis.md for what happened to a fleet. */
 function boundOf({ lease, nodes, fleetSize }: FleetSetup, sources: Sources, lost: number): Bound {
   return {
     leaseUs: (lease?.leaseMs ?? 0) * 1_000,
