@@ -5,13 +5,17 @@ export interface AddressSource {
   /** The other end of the connection; undefined where nobody knows. */
   readonly peer: string | undefined
   header(name: string): string | undefined
+  /** The address that the framework has found by its own setting for proxies, where it has one. */
+  readonly frameworkIp?: string
+  /** What that setting is called, if it trusts any proxy. */
+  readonly frameworkTrust?: string
 }
 
 /**
- * Trust says which proxies are believed when they tell whom they speak for: so many, or those in
- * certain networks. A header that comes from anybody else is what a client made up.
+ * Trust says which proxies are believed when they tell whom they speak for: so many, those in certain
+ * networks, or those that the framework believes. Any other header is what a client made up.
  */
-export type Trust = number | AddressSet
+export type Trust = number | 'framework' | AddressSet
 
 /** Longer chains than this are cut: nobody has so many proxies. */
 const MOST_HOPS = 64
@@ -37,6 +41,11 @@ export interface Found {
  */
 export function clientAddress(source: AddressSource, trust: Trust): Found {
   const peer = typeof source.peer === 'string' ? readAddress(source.peer) : undefined
+  if (trust === 'framework') {
+    // Express and Koa pass on whatever text is in the header.
+    const address = readAddress(source.frameworkIp ?? '')
+    return { address: address ?? peer, isVague: !address }
+  }
   // Behind a platform's own proxy nobody knows the connection, only how many proxies there are.
   const isHidden = source.peer === undefined && typeof trust === 'number'
   if ((!peer && !isHidden) || trust === 0) return { address: peer, isVague: false }
@@ -53,7 +62,11 @@ export function clientAddress(source: AddressSource, trust: Trust): Found {
 }
 
 /** Goes back through what proxies have written down, the last one written at the end. */
-function walk(peer: Address | undefined, trust: Trust, hops: readonly string[]): Found {
+function walk(
+  peer: Address | undefined,
+  trust: number | AddressSet,
+  hops: readonly string[],
+): Found {
   let address = peer
   for (let i = 0; i < hops.length && i < MOST_HOPS; i += 1) {
     if (typeof trust === 'number' ? i >= trust : !address || !trust.has(address)) break

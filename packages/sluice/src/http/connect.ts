@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { systemClock } from '../core/clock.ts'
 import { isLater, type Later } from '../core/later.ts'
 import { exposed, hasOrigin } from './fields.ts'
+import type { Framework } from './framework.ts'
 import { createGuard, type Entrance } from './guard.ts'
 import type { RateLimitOptions } from './http-options.ts'
 import type { RequestLimit } from './request-limit.ts'
@@ -10,11 +11,14 @@ import { whenDone } from './when-done.ts'
 /** Next goes on with the request, or reports an error. */
 type Next = (error?: unknown) => void
 
-/** connect is `rateLimit` for Node's own requests and responses, as Express and others pass them. */
+/**
+ * connect is `rateLimit` for Node's own requests and responses, as Express passes them, too.
+ */
 export function connect<Request extends IncomingMessage, Response extends ServerResponse>(
   options: RateLimitOptions<Request, Response>,
+  framework?: Framework<Request>,
 ): (request: Request, response: Response, next: Next) => void {
-  const guard = createGuard(options)
+  const guard = createGuard(options, framework !== undefined)
 
   /** Writes what the guard says, and gives the entrance back if the request may go ahead. */
   function act(entrance: Entrance, request: Request, response: Response): Later<Entrance | false> {
@@ -45,7 +49,7 @@ export function connect<Request extends IncomingMessage, Response extends Server
   }
 
   return (request, response, next) => {
-    const incoming = incomingOf(request)
+    const incoming = incomingOf(request, framework, request)
     if (!incoming) return void response.destroy()
     let acted: Later<Entrance | false>
     try {
@@ -73,14 +77,19 @@ export function connect<Request extends IncomingMessage, Response extends Server
 /**
  * incomingOf is what the guard looks at of Node's request. Undefined if the connection has gone: a
  * request that was pipelined behind a hang-up has no address, and no client waits for its answer.
+ * `ofFramework` is the request as its framework passes it.
  */
-export function incomingOf(request: IncomingMessage): NodeIncoming | undefined {
+export function incomingOf<Request>(
+  request: IncomingMessage,
+  framework?: Framework<Request>,
+  ofFramework?: Request,
+): NodeIncoming<Request> | undefined {
   const { socket } = request
   const peer = socket.remoteAddress
   if (socket.destroyed) return undefined
   // A TCP connection that was reset has lost its peer only; a Unix socket has no address at all.
   if (peer === undefined && socket.localAddress !== undefined) return undefined
-  return new NodeIncoming(request, peer)
+  return new NodeIncoming(request, peer, framework, ofFramework)
 }
 
 /** isGone tells whether the connection of a request has gone since `incomingOf`. */
@@ -89,13 +98,30 @@ export function isGone({ socket }: IncomingMessage, response: ServerResponse): b
 }
 
 /** NodeIncoming is what the guard looks at of Node's request. */
-export class NodeIncoming {
+export class NodeIncoming<Request = never> {
   readonly #request: IncomingMessage
   readonly peer: string | undefined
+  readonly #framework: Framework<Request> | undefined
+  readonly #ofFramework: Request | undefined
 
-  constructor(request: IncomingMessage, peer: string | undefined) {
+  constructor(
+    request: IncomingMessage,
+    peer: string | undefined,
+    framework?: Framework<Request>,
+    ofFramework?: Request,
+  ) {
     this.#request = request
     this.peer = peer
+    this.#framework = framework
+    this.#ofFramework = ofFramework
+  }
+
+  get frameworkIp(): string | undefined {
+    return this.#framework?.ip(this.#ofFramework as Request)
+  }
+
+  get frameworkTrust(): string | undefined {
+    return this.#framework?.trusting(this.#ofFramework as Request)
   }
 
   get method(): string {

@@ -5,11 +5,11 @@ import type { NoPermit } from '../limiter/permit.ts'
 import { rulesOf } from '../limiter/rules-of.ts'
 import type { AsyncLimiter, CallOptions, Limiter } from '../limiter/verbs.ts'
 import { addressText } from './address.ts'
-import { type AddressSource, clientAddress } from './client-address.ts'
+import type { AddressSource } from './client-address.ts'
 import { endPermit, type Spent } from './ending.ts'
 import { type Field, fieldsOf, holdsAny } from './fields.ts'
 import { checkHttp, type Limited, type RateLimitOptions } from './http-options.ts'
-import { addressTexts, located } from './located.ts'
+import { createLocator } from './located.ts'
 import { partitionOf } from './partition.ts'
 import { forbidden, neverOf, type Refusal, refusalOf } from './refusal.ts'
 import { costOption, isTooMuch, type RequestCost, unitsFor } from './request-cost.ts'
@@ -67,25 +67,31 @@ interface Asked<Request> {
   readonly rules: readonly Rule[]
 }
 
-/** createGuard checks the options of `rateLimit`, and decides by them. */
+/**
+ * createGuard checks the options of `rateLimit`, and decides by them. `hasIp` tells whether the framework
+ * finds the addresses of clients by itself, if it is set up so.
+ */
 export function createGuard<Request, Response>(
   options: RateLimitOptions<Request, Response>,
+  hasIp = false,
 ): Guard<Request, Response> {
   const { limiter, trust, allowed, denied, ipv6Bits, headers } = checkHttp(
     options as RateLimitOptions<never, never>,
+    hasIp,
   )
   const { key: keyOf, tier: tierOf, cost: given = 1, finalCost, skip, shadow = false } = options
   const { countPreflights = false, partitionKey, permit: isWanted = false } = options
   const { onLimited, onDecision, onError = logError } = options
   const cost = costOption(given)
-  const keys = requestKeys(limiter, keyOf !== undefined, addressTexts(trust, ipv6Bits))
+  const locator = createLocator(trust, ipv6Bits, options.trustProxy !== undefined)
+  const keys = requestKeys(limiter, keyOf !== undefined, locator.text)
   const rulesFor = rulesOf(limiter)
   const needsPermit = isWanted || finalCost !== undefined
 
   function enter(request: Request, incoming: Incoming): Later<Entrance> {
     let isAllowed = false
     if (allowed || denied) {
-      const { address, isVague, others = [] } = located(clientAddress(incoming, trust))
+      const { address, isVague, others = [] } = locator.locate(incoming)
       const unwanted = denied && [address, ...others].find((each) => denied.has(each))
       if (unwanted) {
         return refuse(request, addressText(unwanted, ipv6Bits), undefined, forbidden, [])

@@ -11,11 +11,11 @@ it.each<[unknown, string]>([
   [undefined, 'options must be an object, got undefined'],
   [
     { rules: rule, trustProxy: true },
-    'trustProxy must be the number of proxies in front of this server, such as 1, or a list of their addresses and blocks, got true.',
+    "such as 1, or a list of their addresses and blocks, such as ['10.0.0.0/8'], got true.",
   ],
   [{ rules: rule, trustProxy: 1.5 }, 'trustProxy must be a whole number from 0 to 64, got 1.5'],
   [{ rules: rule, partitionKey: 'x-user' }, 'partitionKey must be a function, got "x-user"'],
   [{ rules: rule, trustProxy: ['here'] }, 'trustProxy: "here" is no address'],
 ])('%# is told what to write', (options, says) => {
-  expect(() => checkHttp(options as never)).toThrow(says)
+  expect(() => checkHttp(options as never, true)).toThrow(says)
 })

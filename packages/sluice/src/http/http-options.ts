@@ -78,9 +78,11 @@ export interface RateLimitOptions<Request, Response = unknown> {
   readonly denyList?: readonly string[]
   /**
    * Which proxies are believed when they say for whom they ask: how many there are in front of this
-   * server, or their addresses and blocks. Default 0: none, the connection's own address counts.
+   * server, or their addresses and blocks. `'framework'` is for Express, Fastify, Koa and Nest: the address
+   * is the `request.ip` that they find by their own setting for proxies, and as safe as that.
+   * Default 0: none, the connection's own address counts.
    */
-  readonly trustProxy?: number | readonly string[]
+  readonly trustProxy?: number | readonly string[] | 'framework'
   /** Clients whose IPv6 addresses share so many bits are one. Default 64. */
   readonly ipv6Bits?: number
   /** Counts the questions of browsers whether they may ask. Default false. */
@@ -142,8 +144,8 @@ export interface Checked {
   readonly headers: readonly Dialect[]
 }
 
-/** checkHttp checks the options of `rateLimit`. */
-export function checkHttp(options: RateLimitOptions<never, never>): Checked {
+/** checkHttp checks the options of `rateLimit`; `hasIp` is as that of `createGuard`. */
+export function checkHttp(options: RateLimitOptions<never, never>, hasIp: boolean): Checked {
   checkNoRule(options)
   checkOptions('rateLimit', options, NAMES)
   for (const name of [
@@ -165,7 +167,7 @@ export function checkHttp(options: RateLimitOptions<never, never>): Checked {
   checkFlag('countPreflights', options.countPreflights)
   return {
     limiter: limiterOf(options),
-    trust: trustOf(trustProxy),
+    trust: trustOf(trustProxy, hasIp),
     allowed: options.allowList === undefined ? undefined : blocksOf('allowList', options.allowList),
     denied: options.denyList === undefined ? undefined : blocksOf('denyList', options.denyList),
     ipv6Bits,
@@ -184,15 +186,20 @@ function checkNoRule(options: unknown): void {
 }
 
 /** trustOf checks which proxies are trusted. */
-export function trustOf(trustProxy: number | readonly string[]): Trust {
+export function trustOf(trustProxy: RateLimitOptions<never>['trustProxy'], hasIp: boolean): Trust {
   if (typeof trustProxy === 'number') {
     return checkWhole('rateLimit: trustProxy', trustProxy, 0, 64)
   }
   if (Array.isArray(trustProxy)) return blocksOf('trustProxy', trustProxy)
+  if (trustProxy === 'framework' && hasIp) return trustProxy
+  const why =
+    trustProxy === 'framework'
+      ? "got 'framework': only Express, Fastify, Koa and Nest have a setting for proxies of their own."
+      : `got ${shown(trustProxy)}.`
   throw new SluiceError(
     'SLUICE_OPTION',
     'rateLimit: trustProxy must be the number of proxies in front of this server, such as 1, or a ' +
-      `list of their addresses and blocks, got ${shown(trustProxy)}.`,
+      `list of their addresses and blocks, such as ['10.0.0.0/8'], ${why}`,
   )
 }
 

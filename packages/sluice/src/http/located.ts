@@ -1,6 +1,7 @@
 import { SluiceError } from '../core/errors.ts'
 import { type Address, addressText } from './address.ts'
 import { type AddressSource, clientAddress, type Found, type Trust } from './client-address.ts'
+import { warnOfProxies } from './framework.ts'
 
 /** Located is a client whose address is known. */
 export type Located = Found & { readonly address: Address }
@@ -22,19 +23,45 @@ export function located(client: Found): Located {
 /** How many texts of addresses are kept at hand. */
 const MOST_TEXTS = 10_000
 
-/** addressTexts gives the texts that clients are counted by; those of the last ones are kept at hand. */
-export function addressTexts(trust: Trust, ipv6Bits: number): (source: AddressSource) => string {
+/** Locator finds the addresses of clients. */
+export interface Locator {
+  locate(source: AddressSource): Located
+  /** The text that a client is counted by; those of the last ones are kept at hand. */
+  text(source: AddressSource): string
+}
+
+/**
+ * createLocator finds clients by way of proxies that are trusted. Where `isTold` is false nobody said
+ * which those are, and it warns if the framework trusts any.
+ */
+export function createLocator(trust: Trust, ipv6Bits: number, isTold: boolean): Locator {
   const texts = new Map<string, string>()
-  return (source) => {
-    const { peer } = source
-    const isPeer = trust === 0 && typeof peer === 'string'
-    const known = isPeer ? texts.get(peer) : undefined
-    if (known !== undefined) return known
-    const text = addressText(located(clientAddress(source, trust)).address, ipv6Bits)
-    if (isPeer) {
-      if (texts.size >= MOST_TEXTS) texts.clear()
-      texts.set(peer, text)
-    }
-    return text
+  let isChecked = isTold
+
+  function check({ frameworkTrust }: AddressSource): void {
+    isChecked = true
+    if (frameworkTrust !== undefined) warnOfProxies(frameworkTrust)
+  }
+
+  function locate(source: AddressSource): Located {
+    // The first request comes after the app is set up.
+    if (!isChecked) check(source)
+    return located(clientAddress(source, trust))
+  }
+
+  return {
+    locate,
+    text(source) {
+      const { peer } = source
+      const isPeer = trust === 0 && typeof peer === 'string'
+      const known = isPeer ? texts.get(peer) : undefined
+      if (known !== undefined) return known
+      const text = addressText(locate(source).address, ipv6Bits)
+      if (isPeer) {
+        if (texts.size >= MOST_TEXTS) texts.clear()
+        texts.set(peer, text)
+      }
+      return text
+    },
   }
 }

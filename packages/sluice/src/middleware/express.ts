@@ -1,5 +1,6 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { connect } from '../http/connect.ts'
+import { ofExpress } from '../http/framework.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
 
@@ -25,5 +26,5 @@ declare global {
 
 /** rateLimit is a middleware for Express 4 and 5: `app.use(rateLimit({ rules }))`. */
 export function rateLimit(options: RateLimitOptions<Request, Response>): RequestHandler {
-  return connect(options)
+  return connect(options, ofExpress)
 }

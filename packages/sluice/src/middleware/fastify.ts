@@ -4,6 +4,7 @@ import { SluiceError, shown } from '../core/errors.ts'
 import { isLater, type Later } from '../core/later.ts'
 import { incomingOf, isGone } from '../http/connect.ts'
 import { exposed, hasOrigin } from '../http/fields.ts'
+import { ofFastify } from '../http/framework.ts'
 import { createGuard, type Entrance, type Guard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
@@ -42,7 +43,7 @@ declare module 'fastify' {
  */
 export function rateLimit(options: Options): FastifyPluginCallback {
   checkNoApp(options)
-  const base = createGuard(options)
+  const base = createGuard(options, true)
   const guards = new WeakMap<object, Guard<FastifyRequest, FastifyReply>>()
 
   function guardOf(own: RouteLimit | undefined) {
@@ -56,7 +57,7 @@ export function rateLimit(options: Options): FastifyPluginCallback {
     }
     let guard = guards.get(own)
     if (!guard) {
-      guard = createGuard(merged(options, own, base))
+      guard = createGuard(merged(options, own, base), true)
       guards.set(own, guard)
     }
     return guard
@@ -70,7 +71,7 @@ export function rateLimit(options: Options): FastifyPluginCallback {
     app.addHook('onRequest', (request, reply, next) => {
       const guard = guardOf(request.routeOptions.config.rateLimit)
       if (!guard) return next()
-      const incoming = incomingOf(request.raw)
+      const incoming = incomingOf(request.raw, ofFastify, request)
       // Neither a handler nor an error handler runs for a connection that has gone.
       if (!incoming) return drop(reply)
       let acted: Later<boolean>

@@ -2,6 +2,7 @@ import type { Context, Middleware } from 'koa'
 import { systemClock } from '../core/clock.ts'
 import { incomingOf, isGone } from '../http/connect.ts'
 import { exposed, type Field, hasOrigin } from '../http/fields.ts'
+import { ofKoa } from '../http/framework.ts'
 import { createGuard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
@@ -27,9 +28,9 @@ declare module 'koa' {
 
 /** rateLimit is a middleware for Koa: `app.use(rateLimit({ rules }))`. */
 export function rateLimit(options: RateLimitOptions<Context, Context>): Middleware {
-  const guard = createGuard(options)
+  const guard = createGuard(options, true)
   return async (context, next) => {
-    const incoming = incomingOf(context.req)
+    const incoming = incomingOf(context.req, ofKoa, context)
     if (!incoming) return drop(context)
     const entrance = await guard.enter(context, incoming)
     const { fields, refusal, limit, delayMs, spent } = entrance

@@ -3,6 +3,7 @@ import { type CanActivate, type ExecutionContext, HttpException } from '@nestjs/
 import { systemClock } from '../core/clock.ts'
 import { incomingOf, isGone } from '../http/connect.ts'
 import { exposed, hasOrigin } from '../http/fields.ts'
+import { type Framework, ofExpress, ofFastify } from '../http/framework.ts'
 import { createGuard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
@@ -26,6 +27,12 @@ interface NestResponse {
   getHeader(name: string): unknown
 }
 
+/** Express or Fastify, whichever Nest runs on. */
+const ofNest: Framework<{ readonly raw?: IncomingMessage; readonly ip?: string }> = {
+  trusting: (request) => (request.raw ? ofFastify : ofExpress).trusting(request),
+  ip: (request) => (request.raw ? ofFastify : ofExpress).ip(request),
+}
+
 /** Where Nest keeps the guards of a controller or handler. */
 const GUARDS = '__guards__'
 
@@ -37,7 +44,7 @@ const GUARDS = '__guards__'
 export function rateLimit(
   options: RateLimitOptions<ExecutionContext, ExecutionContext>,
 ): CanActivate {
-  const guard = createGuard(options)
+  const guard = createGuard(options, true)
   return {
     async canActivate(context) {
       const http = context.switchToHttp()
@@ -45,7 +52,7 @@ export function rateLimit(
       const raw: IncomingMessage = request.raw ?? request
       const response = http.getResponse<NestResponse>()
       const outgoing: ServerResponse = response.raw ?? (response as never)
-      const incoming = incomingOf(raw)
+      const incoming = incomingOf(raw, ofNest, request)
       if (!incoming) return drop(outgoing)
       const entrance = await guard.enter(context, incoming)
       const { fields, refusal, limit, delayMs, spent } = entrance

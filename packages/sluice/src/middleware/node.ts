@@ -29,7 +29,7 @@ export function clientKey({
 }: Pick<RateLimitOptions<never>, 'trustProxy' | 'ipv6Bits'> = {}): (
   request: IncomingMessage,
 ) => string {
-  const trust = trustOf(trustProxy)
+  const trust = trustOf(trustProxy, false)
   return (request) => {
     const { address } = located(
       clientAddress(new NodeIncoming(request, request.socket.remoteAddress), trust),

@@ -1,0 +1,18 @@
+/** The part of Node's `process` that is used. */
+interface WarningProcess {
+  emitWarning?(message: string, options: { readonly type: string; readonly code: string }): void
+}
+
+const told = new Set<string>()
+
+/**
+ * warnOnce warns of a setting that is probably a mistake, once for each text in a process: by
+ * `process.emitWarning` where there is one, else by `console.warn`.
+ */
+export function warnOnce(code: string, message: string): void {
+  if (told.has(message)) return
+  told.add(message)
+  const { process } = globalThis as { process?: WarningProcess }
+  if (process?.emitWarning) process.emitWarning(message, { type: 'SluiceWarning', code })
+  else console.warn(`${code}: ${message}`)
+}
