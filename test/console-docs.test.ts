@@ -10,6 +10,7 @@ const tsx = join(root, 'node_modules/tsx/dist/esm/index.mjs')
 const documents = [
   'docs/operate/simulate.md',
   'docs/guide/choosing-a-limit.md',
+  'docs/reference/cli.md',
   'docs/reference/config.md',
 ]
 
@@ -52,5 +53,28 @@ describe.each(documents)('%s', (file) => {
     expect({ stderr, status }).toEqual({ stderr: '', status: 0 })
     // Editors take away the spaces at the end of a line.
     expect(stdout.replace(/ +$/gm, '')).toBe(shown)
+  })
+})
+
+describe('docs/reference/cli.md', () => {
+  const page = readFileSync(join(root, 'docs/reference/cli.md'), 'utf8')
+  const help = (...words: string[]) =>
+    spawnSync(process.execPath, [
+      ...['--import', tsx, '--conditions=sluice-source', cli],
+      ...[...words, '--help'],
+    ]).stdout.toString()
+  const commands = [...help().matchAll(/^ {2}([a-z]+) {2,}/gm)].map(([, name]) => name)
+
+  it('has a section for every command', () => {
+    expect(commands).toContain('serve')
+    for (const name of commands) expect(page).toContain(`\n## ${name}\n`)
+  })
+
+  it.each([...commands, 'simulate --fleet'])('names every option of %s', (command) => {
+    const words = command.split(' ')
+    const section = page.split(/^##+ /m).find((text) => text.startsWith(`${command}\n`)) ?? ''
+    const options = [...help(...words).matchAll(/^ {2,6}(?:-\w, )?(--[\w-]+)/gm)]
+    const missing = options.map(([, name]) => name).filter((name) => !section.includes(name))
+    expect(missing.filter((name) => name !== '--help')).toEqual([])
   })
 })

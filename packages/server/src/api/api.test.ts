@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { pino } from 'pino'
 import { createLimiter, createPolicy, memoryStore, tokenBucket } from 'sluice'
 import { describe, expect, it } from 'vitest'
@@ -43,6 +44,20 @@ const guarded = Object.entries(operations).flatMap(([path, methods]) =>
     .filter(([, { access }]) => (access === 'read' || access === 'full') && path !== '/v1/live')
     .map(([method, { access }]) => ({ method: method.toUpperCase() as 'GET', path, access })),
 )
+
+describe('docs/reference/http-api.md', () => {
+  const page = readFileSync(
+    new URL('../../../../docs/reference/http-api.md', import.meta.url),
+    'utf8',
+  )
+  const all = Object.entries(operations).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { access }]) => {
+      return `| \`${method.toUpperCase()} ${path}\` | ${access ?? 'none'} |`
+    }),
+  )
+
+  it.each(all)('has the line %s', (line) => expect(page).toContain(`\n${line}`))
+})
 
 describe('the API', () => {
   it('has much that needs a token', () => expect(guarded.length).toBeGreaterThan(10))
