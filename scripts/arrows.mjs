@@ -73,7 +73,7 @@ const rooms = {
 const groups = {
   'reference model': [
     ...['testing/model', 'testing/model-counters', 'testing/model-decision'],
-    ...['testing/model-permit', 'testing/meters', 'testing/hold-meter'],
+    ...['testing/model-penalty', 'testing/model-permit', 'testing/meters', 'testing/hold-meter'],
   ],
   settings: [
     ...[
@@ -90,7 +90,7 @@ const groups = {
 }
 
 /** Types only: every file of the library may `import type` these. */
-const contracts = ['stores/store', 'limiter/verbs', 'limiter/policy']
+const contracts = ['stores/store', 'limiter/verbs', 'limiter/policy', 'limiter/penalty']
 
 /** What these import at run time, through however many files, is no built-in of Node. */
 const portable = ['index', 'middleware/fetch', 'middleware/hono']

@@ -41,6 +41,11 @@ function stuckUs(cells: Float64Array, at: number, rule: Rule, nowUs: number): nu
 const ofHolds = (patch: (algorithm: Algorithm) => Partial<Algorithm>) => (algorithm: Algorithm) =>
   algorithm.holds ? patch(algorithm) : {}
 
+type Punish = NonNullable<Algorithm['punish']>
+
+const ofPenalties = (wrap: (punish: Punish) => Punish) => (algorithm: Algorithm) =>
+  algorithm.punish ? { punish: wrap(algorithm.punish) } : {}
+
 /** jointTwins have bugs of permits, of costs by rule, and of decisions over several fields. */
 export const jointTwins: readonly Twin[] = [
   withTable('a first field is charged although the rule of a second one refuses', (table) => {
@@ -71,6 +76,68 @@ export const jointTwins: readonly Twin[] = [
   })),
 
   withTable('refusals count for no penalty', (table) => ({ ...table, punish() {} })),
+
+  withTable('peeks count for a penalty', (table) => ({
+    ...table,
+    decide(set, key, cost, spend, atUs) {
+      const decision = table.decide(set, key, cost, spend, atUs)
+      const isPeek = !spend && atUs === undefined
+      if (isPeek && !decision.allowed) table.punish(set, key, cost, table.nowUs())
+      return decision
+    },
+  })),
+
+  withTable('refusals by the rules of other fields count for a penalty', (table) => ({
+    ...table,
+    decide(set, key, cost, spend, atUs) {
+      const decision = table.decide(set, key, cost, spend, atUs)
+      const isAskedForPenalty = set.penalty && !spend && atUs !== undefined
+      return isAskedForPenalty ? { ...decision, allowed: false } : decision
+    },
+  })),
+
+  withLimiter('retries in line count for a penalty', (limiter) => ({
+    ...limiter,
+    async acquire(key, cost, { maxWaitMs, ...options } = {}) {
+      if (maxWaitMs !== 0) return limiter.acquire(key, cost, { ...options, maxWaitMs })
+      const permit = limiter.tryAcquire(key, cost, options)
+      if (!permit.allowed) throw Object.assign(new Error(), { code: 'SLUICE_WAIT_TOO_LONG' })
+      return permit
+    },
+  })),
+
+  withAlgorithm(
+    'refusals are forgotten a microsecond early',
+    ofPenalties(
+      (punish) => (cells, at, rule, nowUs) =>
+        punish(cells, at, { ...rule, perUs: rule.perUs - 1 }, nowUs),
+    ),
+  ),
+
+  withAlgorithm(
+    'penalties are forgotten a microsecond early',
+    ofPenalties((punish) => (cells, at, rule, nowUs) => {
+      const us = punish(cells, at, rule, nowUs)
+      if (us > 0) cells[at + 3] -= 1
+      return us
+    }),
+  ),
+
+  withAlgorithm(
+    'the longest block is followed by the first one',
+    ofPenalties((punish) => (cells, at, rule, nowUs) => {
+      cells[at + 2] %= String(rule.params.block).split(',').length
+      return punish(cells, at, rule, nowUs)
+    }),
+  ),
+
+  withAlgorithm(
+    'the first block is as long as the second',
+    ofPenalties((punish) => (cells, at, rule, nowUs) => {
+      if (nowUs >= cells[at + 3]) [cells[at + 2], cells[at + 3]] = [1, nowUs + 1]
+      return punish(cells, at, rule, nowUs)
+    }),
+  ),
 
   withTable('a permit is released twice', (table) => ({
     ...table,

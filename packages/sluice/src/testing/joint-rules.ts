@@ -1,5 +1,6 @@
 import { concurrency } from '../algorithms/concurrency.ts'
 import type { Rule } from '../core/rule.ts'
+import type { PenaltyOptions } from '../limiter/penalty.ts'
 import type { Random } from './random.ts'
 import { ruleMakers } from './streams.ts'
 
@@ -11,6 +12,30 @@ export interface JointRules {
   readonly tiers: readonly (readonly Rule[])[]
   /** The rules of the other fields, the same for all tiers. */
   readonly others: readonly Rule[]
+  readonly penalty: PenaltyOptions | undefined
+}
+
+const blocks = [
+  1,
+  [7],
+  [10, 333],
+  ['1s', '7s', '1m'],
+  ['1m', '10m', '1h'],
+  [5, 4, 3, 2, 1, 2, 3, 4],
+]
+
+/** randomPenalty draws a penalty, or none, of one of these fields. */
+export function randomPenalty(
+  random: Random,
+  fields: readonly string[] = [],
+): PenaltyOptions | undefined {
+  const options = {
+    by: fields.length > 0 ? random.pick(fields) : undefined,
+    after: random.pick([1, 2, 2, 3, 5]),
+    within: random.pick([1, 10, 1_001, 60_000, 3_600_000, 400 * 86_400_000]),
+    block: random.pick(blocks),
+  }
+  return random.below(2) === 0 ? options : undefined
 }
 
 const holds = [1, 7, 10, 333, 1_000, 1_001, 60_000, 3_600_000, 400 * 86_400_000]
@@ -50,9 +75,11 @@ export function randomRules(
     })
   const own = listOf(hasFields ? 'user' : undefined, hasFields ? 1 : 2)
   const tiers = [own, own, own.slice(0, Math.max(1, own.length - 1))]
+  const fields = hasFields ? ['user', ...others.filter((field) => field !== 'global')] : []
   return {
-    fields: hasFields ? ['user', ...others.filter((field) => field !== 'global')] : [],
+    fields,
     tiers: tiers.map((tier) => tier.map((make) => make())),
     others: others.flatMap((by) => listOf(by, 1).map((make) => make())),
+    penalty: randomPenalty(random, fields),
   }
 }

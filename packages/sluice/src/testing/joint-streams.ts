@@ -85,8 +85,8 @@ export async function playJointStream(
 ): Promise<Exercised> {
   const policy = policyOf(rules)
   const tally: Exercised = { steps: 0, admitted: 0, refused: 0, boundary: 0 }
-  const limiter = limiterOn(policy, { store, name: 'joint' })
-  const model = createModel()
+  const limiter = limiterOn(policy, { store, name: 'joint', penalty: rules.penalty })
+  const model = createModel(rules.penalty)
   const overrides = new Map<string, number>()
   const played: Played = { limiter, policy, model, clock, rules, overrides, permits: [], tally }
   for (const step of steps) {
@@ -105,7 +105,7 @@ function policyOf({ fields, tiers, others }: JointRules): Policy {
 }
 
 async function playStep(played: Played, step: JointStep): Promise<void> {
-  const { clock, tally, permits } = played
+  const { clock, model, tally, permits } = played
   const key = keyOf(played.rules.fields, step)
   const tier = step.tier < 850 ? 0 : step.tier % played.rules.tiers.length
   const rules = rulesOf(played, key, tier)
@@ -116,10 +116,12 @@ async function playStep(played: Played, step: JointStep): Promise<void> {
   const cost = costOf(step, await peek(played, asked(1, 'peek before')), rules)
   const seen = await peek(played, asked(cost, 'peek'))
   const ends = permits.flatMap(({ ours }) => ours.endsUs().map((us) => us - clock.nowUs()))
-  const instants = [...instantsOf(seen), ...ends.map((us) => us / 1_000)]
+  const forgotten = model.forgottenUs(key).map((us) => us - clock.nowUs())
+  const instants = [...instantsOf(seen), ...[...ends, ...forgotten].map((us) => us / 1_000)]
   if (moveTime(clock, step, instants)) tally.boundary += 1
   const { verb } = step
-  if (verb < 470) await acquire(played, asked(cost, 'acquire'))
+  if (verb < 40) await retry(played, asked(cost, 'retry in line'), step)
+  else if (verb < 470) await acquire(played, asked(cost, 'acquire'))
   else if (verb < 550) await check(played, asked(cost, 'check'), step)
   else if (verb < 790) await endPermit(played, step, asked(cost, 'permit'))
   else if (verb < 850)
@@ -136,13 +138,36 @@ async function peek({ limiter, model }: Played, call: Call): Promise<Decision> {
 }
 
 async function acquire(played: Played, call: Call): Promise<void> {
-  const { limiter, model, permits, tally } = played
+  const { limiter, model, tally } = played
   const { key, rules, cost, options, nowUs, label } = call
   const { decision, permit: ours } = model.acquire(key, rules, cost, nowUs)
   const theirs = await limiter.tryAcquire(key as string, cost, options)
   equal(theirs.decision, decision, label)
   tally[decision.allowed ? 'admitted' : 'refused'] += 1
-  if (theirs.allowed && ours) played.permits = [{ theirs, ours, rules }, ...permits].slice(0, KEPT)
+  if (theirs.allowed && ours) keep(played, { theirs, ours, rules })
+}
+
+/** A call in line is admitted or refused as any other, but counts for no penalty. It waits for nothing. */
+async function retry(played: Played, call: Call, { offset }: Step): Promise<void> {
+  const { limiter, model, tally } = played
+  const { key, rules, cost, options, nowUs, label } = call
+  // A slot of a leaky bucket would have to be waited for.
+  if (rules.some(({ algorithm }) => algorithm.delays)) return acquire(played, call)
+  const { decision, permit: ours } = model.acquire(key, rules, cost, nowUs, false)
+  tally[decision.allowed ? 'admitted' : 'refused'] += 1
+  const isHeld = offset % 2 === 0 || rules.some(({ algorithm }) => algorithm.holds)
+  const inLine = limiter[isHeld ? 'acquire' : 'wait'](key as string, cost, {
+    ...options,
+    maxWaitMs: 0,
+  })
+  const theirs = await inLine.catch(({ code }: { code?: string }) => ({ decision: code }))
+  const expected = decision.allowed ? decision : 'SLUICE_WAIT_TOO_LONG'
+  equal('decision' in theirs ? theirs.decision : theirs, expected, label)
+  if (ours && 'release' in theirs) keep(played, { theirs, ours, rules })
+}
+
+function keep(played: Played, twins: Twins): void {
+  played.permits = [twins, ...played.permits].slice(0, KEPT)
 }
 
 /** Rules that hold have no `check`, and those that delay no `allow`. */

@@ -75,7 +75,7 @@ export function unitsOf({ name }: Rule, cost: ModelCost): number {
 }
 
 /** countedBy is the part of a key that a rule counts; undefined where its field is null. */
-export function countedBy({ by }: Rule, key: ModelKey): string | undefined {
+export function countedBy({ by }: Pick<Rule, 'by'>, key: ModelKey): string | undefined {
   if (typeof key === 'string') return partOf('', key)
   if (by === undefined || by === 'global') return partOf(by ?? '', '')
   const value = key[by]
@@ -88,6 +88,7 @@ export function partsOf(key: ModelKey): string[] {
   return Object.entries(key).flatMap(([by, value]) => (value === null ? [] : [partOf(by, value)]))
 }
 
-function partOf(by: string, value: string): string {
+/** partOf is the name of one part of a key; of a key that is a text, `by` is empty. */
+export function partOf(by: string, value: string): string {
   return JSON.stringify([by, value])
 }

@@ -1,16 +1,20 @@
 import type { Decision } from '../core/decision.ts'
 import type { Rule } from '../core/rule.ts'
+import type { PenaltyOptions } from '../limiter/penalty.ts'
 import type { Hold } from './meters.ts'
 import {
+  type Counter,
   countedBy,
   createCounters,
   type ModelCall,
   type ModelCost,
   type ModelKey,
+  partOf,
   partsOf,
   spendAll,
 } from './model-counters.ts'
 import { first, standing, summary } from './model-decision.ts'
+import { modelPenalty } from './model-penalty.ts'
 import { type ModelPermit, modelPermit } from './model-permit.ts'
 
 /** What every verb about a call is told of it. */
@@ -23,8 +27,14 @@ type OfCall = [key: ModelKey, rules: readonly Rule[], cost: ModelCost, nowUs: nu
  */
 export interface Model {
   decide(...call: [...OfCall, spend: boolean]): Decision
-  /** Decides and spends, and gives a permit if that is admitted. */
-  acquire(...call: OfCall): { readonly decision: Decision; readonly permit?: ModelPermit }
+  /**
+   * Decides and spends, and gives a permit if that is admitted. A retry in line (`isCounted` false) counts
+   * for no penalty.
+   */
+  acquire(...call: [...OfCall, isCounted?: boolean]): {
+    readonly decision: Decision
+    readonly permit?: ModelPermit
+  }
   charge(...call: OfCall): void
   refund(...call: OfCall): void
   /** A refused request: it spends nothing, but starts the refill of these rules. */
@@ -34,36 +44,56 @@ export interface Model {
   unblock(key: ModelKey): void
   reset(key: ModelKey): void
   clear(): void
+  /** The instants at which refusals of this key, and its penalties, are forgotten. */
+  forgottenUs(key: ModelKey): number[]
   /** How many keys, or parts of keys, are blocked or not fresh. */
   size(nowUs: number): number
 }
 
-/** createModel makes a model without any keys. */
-export function createModel(): Model {
+/** createModel makes a model without any keys, of limiters with this penalty. */
+export function createModel(options?: PenaltyOptions): Model {
   const counters = createCounters()
   const blocked = new Map<string, number>()
+  const penalty = options && modelPenalty(options)
+
+  function blockedMs({ key }: ModelCall, nowUs: number): number {
+    const ends = partsOf(key).map((part) => blocked.get(part) ?? 0)
+    return Math.max(0, ...ends.map((us) => us - nowUs)) / 1_000
+  }
+
+  /** Counts a refusal by rules of the field that the penalty is about, unless that is blocked. */
+  function punish({ key }: ModelCall, refusing: readonly Counter[], nowUs: number): void {
+    if (!penalty) return
+    const part = typeof key === 'string' ? partOf('', key) : countedBy(penalty, key)
+    if (part === undefined || (blocked.get(part) ?? 0) > nowUs) return
+    if (!refusing.some(({ rule }) => countedBy(rule, key) === part)) return
+    const untilUs = penalty.refused(part, nowUs)
+    if (untilUs !== undefined) blocked.set(part, untilUs)
+  }
 
   function decide(
     call: ModelCall,
     nowUs: number,
     spend: boolean,
     holds?: Map<string, Hold>,
+    isCounted = true,
   ): Decision {
     const all = counters.of(call, nowUs, !spend)
-    const ends = partsOf(call.key).map((part) => blocked.get(part) ?? 0)
-    const blockedMs = Math.max(0, ...ends.map((us) => us - nowUs)) / 1_000
     const waits = all.map(({ meter, units }) => first((us) => meter.passes(units, nowUs + us)))
     const delays = all.map(({ rule, meter, units }) =>
       units > 0 && rule.algorithm.delays ? first((us) => meter.isFresh(nowUs + us)) : 0,
     )
-    const allowed = blockedMs === 0 && waits.every((us) => us === 0)
+    const allowed = blockedMs(call, nowUs) === 0 && waits.every((us) => us === 0)
     if (allowed && spend) spendAll(all, nowUs, holds)
+    const refusing = all.filter((_, i) => waits[i] > 0)
+    if (spend && isCounted) punish(call, refusing, nowUs)
+    const ms = blockedMs(call, nowUs)
     const each = all.map(({ rule, meter }, i) => {
       const delayMs = allowed ? delays[i] / 1_000 : 0
       return { ...standing(rule, meter, nowUs, waits[i] / 1_000), delayMs }
     })
     const isHeld = all.map(({ meter }) => meter.hold !== undefined)
-    return { allowed, ...summary(each, isHeld, blockedMs, typeof call.cost === 'number') }
+    return { allowed, ...summary(each, isHeld, ms, typeof call.cost === 'number') }
   }
 
   /** Charges the rates of one part of a key, all at once or, where nothing is to be charged, not at all. */
@@ -76,10 +106,10 @@ export function createModel(): Model {
 
   return {
     decide: (key, rules, cost, nowUs, spend) => decide({ key, rules, cost }, nowUs, spend),
-    acquire(key, rules, cost, nowUs) {
+    acquire(key, rules, cost, nowUs, isCounted) {
       const call = { key, rules, cost }
       const holds = new Map<string, Hold>()
-      const decision = decide(call, nowUs, true, holds)
+      const decision = decide(call, nowUs, true, holds, isCounted)
       if (!decision.allowed) return { decision }
       return { decision, permit: modelPermit(counters, call, nowUs, holds) }
     },
@@ -105,15 +135,19 @@ export function createModel(): Model {
       for (const part of partsOf(key)) {
         counters.forget(part)
         blocked.delete(part)
+        penalty?.forget(part)
       }
     },
     clear() {
       counters.clear()
       blocked.clear()
+      penalty?.clear()
     },
+    forgottenUs: (key) => partsOf(key).flatMap((part) => penalty?.instantsUs(part) ?? []),
     size(nowUs) {
       const blockedNow = [...blocked.keys()].filter((part) => blocked.get(part)! > nowUs)
-      return new Set([...counters.used(nowUs), ...blockedNow]).size
+      const punished = penalty?.used(nowUs) ?? []
+      return new Set([...counters.used(nowUs), ...blockedNow, ...punished]).size
     },
   }
 }

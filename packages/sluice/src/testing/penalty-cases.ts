@@ -6,10 +6,12 @@ import type { Limiter } from '../limiter/verbs.ts'
 import { equal } from './equal.ts'
 import { limiterOn } from './limiter-on.ts'
 import type { ManualClock } from './manual-clock.ts'
-import { seededRandom } from './random.ts'
+import { playPenalties } from './penalty-streams.ts'
 import type { StoreCase } from './store-suite.ts'
 
-const HOUR_MS = 3_600_000
+/** Random streams of one store, each with a penalty of its own, and the steps of each. */
+const STREAMS = 20
+const STEPS = 60
 
 const penalty = { after: 3, within: '10s', block: ['1m', '10m'] } as const
 
@@ -60,48 +62,6 @@ export const penaltyCases: readonly StoreCase[] = [
       equal((await limiter.peek('a')).retryAfterMs, 60_000, 'the first one, after a good while')
     },
   ),
-
-  on(
-    'a penalty equals a list of refusals, and is forgotten by a reset',
-    tokenBucket({ limit: 5, per: '5s' }),
-    { after: 4, within: '3s', block: ['2s', '5s', '1m'] },
-    async (given, clock) => {
-      const limiter: Limiter = given as never
-      const random = seededRandom(7)
-      const blocksMs = [2_000, 5_000, 60_000]
-      let counted: number[] = []
-      let [blocks, untilMs, forgetMs, nowMs] = [0, 0, 0, 0]
-      for (let i = 0; i < 600; i += 1) {
-        const isBlocked = nowMs < untilMs
-        const { allowed, source } = await limiter.check('a', 1 + random.below(2))
-        if (isBlocked) {
-          equal([allowed, source], [false, 'blocked'], `call ${i}`)
-        } else if (!allowed) {
-          if (counted.length > 0 && nowMs >= counted[0] + 3_000) counted = []
-          counted.push(nowMs)
-          const isLast = counted.length === 4
-          equal(source, isLast ? 'blocked' : 'store', `refusal ${i}`)
-          if (isLast) {
-            if (nowMs >= forgetMs) blocks = 0
-            const ms = blocksMs[Math.min(blocks, 2)]
-            equal((await limiter.peek('a')).retryAfterMs, ms, `block ${i}`)
-            counted = []
-            blocks += 1
-            untilMs = nowMs + ms
-            forgetMs = untilMs + Math.max(10 * ms, 3_000)
-          }
-        }
-        if (random.below(150) === 0) {
-          await limiter.reset('a')
-          counted = []
-          ;[blocks, untilMs, forgetMs] = [0, 0, 0]
-        }
-        const ms = random.pick([0, 0, 100, 400, 1_000, 3_000, random.below(20) > 0 ? 0 : HOUR_MS])
-        clock.advance(ms)
-        nowMs += ms
-      }
-    },
-  ),
 ]
 
 /** fieldPenaltyCases are about keys with fields. */
@@ -122,3 +82,14 @@ export const fieldPenaltyCases: readonly StoreCase[] = [
     },
   ),
 ]
+
+/** penaltyStreams play random refusals of many penalties, with and without fields, against the model. */
+export function penaltyStreams(seed: number, hasFields: boolean): StoreCase {
+  const of = hasFields ? ' of a field' : ''
+  return {
+    name: `a penalty${of} equals the model on ${STREAMS * STEPS} random steps (seed ${seed})`,
+    async run(made) {
+      for (let i = 0; i < STREAMS; i += 1) await playPenalties(made, seed + i, STEPS, hasFields)
+    },
+  }
+}

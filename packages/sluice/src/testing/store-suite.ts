@@ -4,9 +4,10 @@ import { equal } from './equal.ts'
 import { evictionCases } from './eviction-cases.ts'
 import { jointCases } from './joint-cases.ts'
 import { jointEvictionCases } from './joint-eviction-cases.ts'
+import { randomPenalty } from './joint-rules.ts'
 import type { ManualClock } from './manual-clock.ts'
 import { nextCases } from './next-cases.ts'
-import { fieldPenaltyCases, penaltyCases } from './penalty-cases.ts'
+import { fieldPenaltyCases, penaltyCases, penaltyStreams } from './penalty-cases.ts'
 import { playTrace } from './play.ts'
 import { seededRandom } from './random.ts'
 import { type Exercised, largeRuleMakers, playStream, randomSteps, ruleMakers } from './streams.ts'
@@ -88,6 +89,7 @@ export function storeSuite(make: MakeStore, options: SuiteOptions = {}): SuiteCa
     })),
     ...[...verbCases, ...nextCases(without), ...tableCases].map(onOneStore),
     ...[...penaltyCases, ...(fields ? fieldPenaltyCases : [])].map(onOneStore),
+    ...(fields ? [false, true] : [false]).map((each) => onOneStore(penaltyStreams(seed, each))),
     ...(holds('sliding-window-log') ? [] : [onOneStore(refusedCase)]),
     ...jointCases(make, { seed, steps, without, fields, clears }),
     ...(clears ? clearCases.map(onOneStore) : []),
@@ -121,7 +123,8 @@ async function streamCase(
     const names = algorithms.length === 1 ? [algorithms[0]] : pickSome(random.below, algorithms)
     const rules = () => names.map((name) => makers[name](random, name))
     const stream = randomSteps(random, STREAM_STEPS)
-    const tally = await playStream(await make(), [rules(), rules()], stream)
+    const penalty = randomPenalty(random)
+    const tally = await playStream(await make(), [rules(), rules()], stream, penalty)
     for (const count of Object.keys(sum) as (keyof Exercised)[]) sum[count] += tally[count]
   }
   // Short streams say little about the share of refusals.

@@ -9,6 +9,7 @@ import { MOST_UNITS } from '../core/cost.ts'
 import type { Decision } from '../core/decision.ts'
 import { CENTURY_US } from '../core/duration.ts'
 import type { Rule } from '../core/rule.ts'
+import type { PenaltyOptions } from '../limiter/penalty.ts'
 import { createPolicy } from '../limiter/policy.ts'
 import type { Limiter } from '../limiter/verbs.ts'
 import { equal } from './equal.ts'
@@ -141,19 +142,21 @@ function inRange(make: () => Rule): Rule {
 
 /**
  * playStream plays a stream on a store and on the reference model, and throws at the first
- * difference of a unit or a microsecond. `tiers` are lists of rules between which keys switch.
+ * difference of a unit or a microsecond. `tiers` are lists of rules between which keys switch; `penalty`
+ * blocks keys that are refused too often.
  */
 export async function playStream(
   { store, clock }: MadeStore,
   tiers: readonly (readonly Rule[])[],
   steps: readonly Step[],
+  penalty?: PenaltyOptions,
 ): Promise<Exercised> {
   const policy = createPolicy({
     tiers: Object.fromEntries(tiers.entries()),
     defaultTier: '0',
   })
-  const limiter = limiterOn(policy, { store, name: 'stream' })
-  const model = createModel()
+  const limiter = limiterOn(policy, { store, name: 'stream', penalty })
+  const model = createModel(penalty)
   const tally: Exercised = { steps: 0, admitted: 0, refused: 0, boundary: 0 }
   for (const step of steps) {
     const key = keys[step.key % keys.length]
@@ -168,7 +171,9 @@ export async function playStream(
       return seen
     }
     const cost = costOf(step, await look(1))
-    if (moveTime(clock, step, instantsOf(await look(cost)))) tally.boundary += 1
+    const forgottenMs = model.forgottenUs(key).map((us) => (us - clock.nowUs()) / 1_000)
+    const instants = [...instantsOf(await look(cost)), ...forgottenMs]
+    if (moveTime(clock, step, instants)) tally.boundary += 1
     const nowUs = clock.nowUs()
     const verb = verbOf(step)
     const label = `step ${tally.steps}: ${verb} ${key} cost ${cost} tier ${tier} at ${nowUs} µs`
