@@ -204,3 +204,43 @@ describe('a limiter whose rules have fields', () => {
     ).toMatchObject({ allowed: true })
   })
 })
+
+describe('where another thread resets a key as soon as it is refused', () => {
+  function made(): Store {
+    const store = sharedMemoryStore({ clock: manualClock(), maxKeys: 1_000 })
+    return {
+      ...store,
+      open(...given) {
+        const table = store.open(...given)
+        return {
+          ...table,
+          decide(...call) {
+            const decision = table.decide(...call)
+            if (!decision.allowed) table.reset(call[1], table.nowUs())
+            return decision
+          },
+        }
+      },
+    }
+  }
+
+  it('a refusal that a penalty counts stays a refusal', () => {
+    const rule = tokenBucket({ limit: 1, per: '1h' })
+    const penalty = { after: 9, within: '1m', block: '1m' }
+    const limiter = createLimiter(rule, { store: made(), penalty })
+    const answers = Array.from({ length: 4 }, () => limiter.check('a').allowed)
+    expect(answers).toEqual([true, false, true, false])
+  })
+
+  it('a refusal that carries rows over to other rules stays a refusal', () => {
+    const policy = createPolicy({
+      tierBy: 'user',
+      tiers: { free: tokenBucket({ limit: 1, per: '1h', by: 'user' }) },
+      defaultTier: 'free',
+      rules: fixedWindow({ limit: 9, per: '1h', by: 'org' }),
+    })
+    const limiter = createLimiter(policy, { store: made() })
+    const answers = Array.from({ length: 4 }, () => limiter.check({ user: 'a', org: 'x' }).allowed)
+    expect(answers).toEqual([true, false, true, false])
+  })
+})

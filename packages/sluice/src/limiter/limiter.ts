@@ -114,11 +114,15 @@ function createSyncLimiter(
 
   /** Decides and spends. A refusal counts for the penalty, and the block that it brings is told at once. */
   function decideCall({ set, key, cost }: Call, atUs?: number): Decision {
-    const decision = decide(set, key, cost, true, atUs)
-    if (set.penalty === undefined || decision.allowed) return decision
+    if (set.penalty === undefined) return decide(set, key, cost, true, atUs)
+    // One instant for all steps: a moment later the rules might admit what was not spent.
     const us = atUs ?? nowUs()
+    const decision = decide(set, key, cost, true, us)
+    if (decision.allowed) return decision
     table.punish(set, key, cost, us)
-    return decide(set, key, cost, false, us)
+    const told = decide(set, key, cost, false, us)
+    // Another thread may have given units back meanwhile.
+    return told.allowed ? decision : told
   }
 
   function wake(key: AnyKey): void {

@@ -98,6 +98,23 @@ describe.each(Object.entries(stores))('a penalty on %s', (_name, make) => {
     expect(limiter.peek({ user: 'b' }).source).toBe('store')
   })
 
+  it('refuses what it has counted, however fast units refill', () => {
+    const clock = manualClock()
+    const nowUs = () => {
+      clock.advance(0.001)
+      return clock.nowUs()
+    }
+    const limiter = createLimiter(tokenBucket({ limit: 1, per: '1ms' }), {
+      store: make({ ...clock, nowUs }),
+      penalty,
+    })
+    limiter.check('a')
+    clock.advance(0.998)
+    expect(limiter.check('a')).toMatchObject({ allowed: false, retryAfterMs: 0.001 })
+    expect(limiter.check('a').allowed).toBe(true)
+    expect(limiter.check('a').allowed).toBe(false)
+  })
+
   it('is no rule of a decision', () => {
     const { limiter } = made()
     expect(limiter.check('a').rules.map(({ rule }) => rule)).toEqual(['fixed-window'])

@@ -109,7 +109,9 @@ export function createJointTable(
     /** A refusal carries rows over to these rules, as a check of cost 0 does. */
     function carried(): Decision[] {
       for (const { field, set } of parts) tables[field].decide(set, keys[field]!, 0, true, atUs)
-      return look()
+      const now = look()
+      // Others may have given units back meanwhile.
+      return now.every(({ allowed }) => allowed) ? seen : now
     }
     const decisions: Decision[] = []
     for (const part of parts) {
