@@ -139,6 +139,11 @@ function createSyncLimiter(
     return permitOf(table, call, { decision, spentUs, open, costOf, ended: () => wake(key) })
   }
 
+  /** Whether a call that passes at once may go without a place in line, which costs more than it does. */
+  function needsNoLine({ set, key }: Call): boolean {
+    return line.waiting(lineOf(key)) === 0 && !set.delays
+  }
+
   function close(): void {
     if (!gate.close()) return
     quick = undefined
@@ -180,7 +185,11 @@ function createSyncLimiter(
     async wait(given, cost = 1, options = {}) {
       const { call, ...limits } = checkWait('wait', options)
       const first = beginCheck(given, cost, call)
-      const { key } = first
+      const { key, set } = first
+      if (needsNoLine(first)) {
+        const decision = decide(set, key, first.cost, true)
+        if (decision.allowed) return report(decision, given, cost)
+      }
       const { decision } = await line.join(lineOf(key), {
         ...limits,
         ...gate.inLine(first, cost, call),
@@ -201,6 +210,10 @@ function createSyncLimiter(
       const { call, ...limits } = checkWait('acquire', options)
       const first = beginDecision(given, cost, call)
       const { key } = first
+      if (needsNoLine(first)) {
+        const permit = acquireNow(first, false)
+        if (permit.allowed) return reported(permit, (decision) => report(decision, given, cost))
+      }
       const taken = await line.join<Taken<Permit<never>>>(lineOf(key), {
         ...limits,
         ...gate.inLine(first, cost, call),
