@@ -42,11 +42,16 @@ export function compositeKey(...parts: (string | number | bigint | boolean)[]): 
     throw new SluiceError('SLUICE_KEY', 'compositeKey() needs at least one part.')
   }
   let key = ''
-  for (const part of parts) {
+  for (const [i, part] of parts.entries()) {
     if (!['string', 'number', 'bigint', 'boolean'].includes(typeof part)) {
+      const hint =
+        part === undefined || part === null
+          ? " Say what stands for it, such as `user ?? 'anonymous'`. Of a request, a body is there only " +
+            'after it was parsed, and a user after the login was checked.'
+          : ''
       throw new SluiceError(
         'SLUICE_KEY',
-        `a part of a composite key must be a string, number, bigint or boolean, got ${shown(part)}.`,
+        `compositeKey: part ${i + 1} must be a string, number, bigint or boolean, got ${shown(part)}.${hint}`,
       )
     }
     const text = String(part)

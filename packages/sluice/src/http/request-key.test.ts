@@ -116,10 +116,14 @@ describe('rules by other fields', () => {
     ['null', null, /key must give an object with `user`, got null/],
     ['a text', 'alice', /key must give an object with `user`, got "alice"/],
     ['a list', ['alice'], /key must give an object with `user`, got an array/],
-    ['an undefined part', { user: undefined }, /lacks the field "user"/],
-    ['a misspelt part', { usr: 'alice' }, /has no field "usr"; it has `user`/],
-    ['one part too many', { user: 'alice', org: 'acme' }, /has no field "org"/],
-    ['a field of all', { user: 'alice', global: 'x' }, /has no field "global"/],
+    [
+      'an undefined part',
+      { user: undefined },
+      /key must give a text for `user`, got undefined.*bodies/,
+    ],
+    ['a misspelt part', { usr: 'alice' }, /with `user`, got the field "usr"/],
+    ['one part too many', { user: 'alice', org: 'acme' }, /got the field "org"/],
+    ['a field of all', { user: 'alice', global: 'x' }, /got the field "global"/],
     ['nothing but null', { user: null }, /must have a field that is not null/],
     ['a number', { user: 42 }, /String\(id\)/],
   ])('report %s as a mistake', async (_what, given, message) => {

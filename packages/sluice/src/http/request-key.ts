@@ -32,7 +32,7 @@ export function requestKeys(
   const fields = fieldsOfKeys(limiter)
   if (!fields) {
     const read = (given: unknown, source: AddressSource) =>
-      isMissing(given) ? textOf(source) : usableKey(given)
+      isMissing(given) ? textOf(source) : textKey(given, 'key')
     return { read, ofAddress: textOf }
   }
   const others = fields.filter((field) => field !== ADDRESS)
@@ -43,11 +43,16 @@ export function requestKeys(
     return hasAddress ? { [ADDRESS]: textOf(source) } : {}
   }
 
-  /** A part that a client may have made up always counts; what is missing is the limiter's to report. */
-  function partOf(given: Record<string, unknown>, field: string, source: AddressSource): unknown {
+  /** A part that a client may have made up always counts; one that is missing is a mistake. */
+  function partOf(
+    given: Record<string, unknown>,
+    field: string,
+    source: AddressSource,
+  ): string | null {
     const value = given[field]
     if (value === undefined && field === ADDRESS) return textOf(source)
-    return isMissing(value) ? value : usableKey(value)
+    if (value === undefined) throw lacking(field)
+    return value === null ? value : textKey(value, `\`${field}\` of key`)
   }
 
   return {
@@ -56,11 +61,9 @@ export function requestKeys(
       if (isMissing(given) && others.length === 0) return ofAddress(source)
       if (shown(given) !== 'an object') throw unfit(fields, given)
       const parts = given as Record<string, unknown>
-      const unknown = Object.keys(parts).filter((name) => !fields.includes(name))
-      return Object.fromEntries([
-        ...fields.map((field) => [field, partOf(parts, field, source)]),
-        ...unknown.map((name) => [name, parts[name]]),
-      ])
+      const unknown = Object.keys(parts).find((name) => !fields.includes(name))
+      if (unknown !== undefined) throw misspelt(unknown, fields)
+      return Object.fromEntries(fields.map((field) => [field, partOf(parts, field, source)]))
     },
   }
 }
@@ -85,6 +88,36 @@ function fieldsOfKeys(limiter: AnyLimiter): readonly string[] | undefined {
 
 function isMissing(given: unknown): given is undefined | null {
   return given === undefined || given === null
+}
+
+/** What a client may have made up counts; anything else is a mistake of the application. */
+function textKey(given: unknown, what: string): string {
+  try {
+    return usableKey(given)
+  } catch {
+    const hint = typeof given === 'number' || typeof given === 'bigint' ? ' Write String(id).' : ''
+    throw new SluiceError(
+      'SLUICE_KEY',
+      `rateLimit: ${what} must give a text, got ${shown(given)}.${hint}`,
+    )
+  }
+}
+
+function misspelt(name: string, fields: readonly string[]): SluiceError {
+  return new SluiceError(
+    'SLUICE_KEY',
+    `rateLimit: key must give an object with ${listed(fields)}, got the field ${shown(name)}, which no ` +
+      'rule counts.',
+  )
+}
+
+function lacking(field: string): SluiceError {
+  return new SluiceError(
+    'SLUICE_KEY',
+    `rateLimit: key must give a text for \`${field}\`, got undefined. What it reads must be set before ` +
+      'rateLimit runs: parse bodies and check logins first. For clients that have none, give a name ' +
+      "such as 'anonymous', or null to switch the rules of this field off.",
+  )
 }
 
 function keyless(fields: readonly string[]): SluiceError {

@@ -1,14 +1,17 @@
-import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
-import { systemClock } from '../core/clock.ts'
+import type {
+  FastifyPluginCallback,
+  FastifyReply,
+  FastifyRequest,
+  onRequestHookHandler,
+  preParsingHookHandler,
+  RouteOptions,
+} from 'fastify'
 import { SluiceError, shown } from '../core/errors.ts'
-import { isLater, type Later } from '../core/later.ts'
-import { incomingOf, isGone } from '../http/connect.ts'
-import { exposed, hasOrigin } from '../http/fields.ts'
-import { ofFastify } from '../http/framework.ts'
-import { createGuard, type Entrance, type Guard } from '../http/guard.ts'
+import { createGuard, type Guard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
-import { whenDone } from '../http/when-done.ts'
+import { beforeBody } from './fastify/before-body.ts'
+import { enter, type Next } from './fastify/enter.ts'
 
 export type {
   Ending,
@@ -21,10 +24,22 @@ export type {
   RequestPermit,
 } from '../http/http-options.ts'
 
-type Options = RateLimitOptions<FastifyRequest, FastifyReply>
+/** Hook is when a request is counted. `request.body` is there from `'preValidation'` on. */
+export type Hook = 'onRequest' | 'preParsing' | 'preValidation' | 'preHandler'
+
+const HOOKS: readonly Hook[] = ['onRequest', 'preParsing', 'preValidation', 'preHandler']
+
+/** FastifyOptions are those of `rateLimit`, and when it runs. */
+export interface FastifyOptions extends RateLimitOptions<FastifyRequest, FastifyReply> {
+  /**
+   * The hook of Fastify that requests are counted in. Default `'onRequest'`, before anything is read of
+   * them. A `key` from `request.body` needs `'preValidation'` or `'preHandler'`.
+   */
+  readonly hook?: Hook
+}
 
 /** RouteLimit is a route's `config.rateLimit`: none, or options in place of the plugin's. */
-export type RouteLimit = false | Options
+export type RouteLimit = false | FastifyOptions
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -36,17 +51,25 @@ declare module 'fastify' {
   }
 }
 
+/** Counted is how a route's requests are counted. */
+interface Counted {
+  readonly hook: Hook
+  readonly guard: Guard<FastifyRequest, FastifyReply>
+}
+
 /**
  * rateLimit is a plugin for Fastify: `app.register(rateLimit({ rules }))` limits all routes, also
  * those that are not there. A route's `config: { rateLimit: { … } }` changes options for it, with
  * the same limiter unless it names another; `rateLimit: false` leaves it alone.
  */
-export function rateLimit(options: Options): FastifyPluginCallback {
+export function rateLimit(options: FastifyOptions): FastifyPluginCallback {
   checkNoApp(options)
-  const base = createGuard(options, true)
-  const guards = new WeakMap<object, Guard<FastifyRequest, FastifyReply>>()
+  const base = countedBy(options)
+  const ofRoutes = new WeakMap<object, Counted>()
+  /** The guards of routes that have a hook of their own. */
+  const placed = new WeakSet<object>()
 
-  function guardOf(own: RouteLimit | undefined) {
+  function countedOf(own: RouteLimit | undefined): Counted | undefined {
     if (own === undefined) return base
     if (own === false) return undefined
     if (typeof own !== 'object' || own === null) {
@@ -55,43 +78,34 @@ export function rateLimit(options: Options): FastifyPluginCallback {
         `rateLimit: a route's config.rateLimit must be false or an object, got ${shown(own)}.`,
       )
     }
-    let guard = guards.get(own)
-    if (!guard) {
-      guard = createGuard(merged(options, own, base), true)
-      guards.set(own, guard)
+    let counted = ofRoutes.get(own)
+    if (!counted) {
+      counted = countedBy(merged(options, own, base.guard))
+      ofRoutes.set(own, counted)
     }
-    return guard
+    return counted
   }
+
+  function run(hook: Hook, request: FastifyRequest, reply: FastifyReply, next: Next): void {
+    const counted = countedOf(request.routeOptions.config.rateLimit)
+    if (counted?.hook === hook) enter(counted.guard, request, reply, next)
+    else if (counted && !placed.has(counted)) next(tooLate(counted.hook))
+    else next()
+  }
+
+  const handlers = Object.fromEntries(HOOKS.map((hook) => [hook, hookOf(hook, run)]))
 
   const plugin: FastifyPluginCallback = (app, _options, done) => {
     // Requests keep their hidden class. Another plugin of ours may have done it.
     if (!app.hasRequestDecorator('rateLimit')) app.decorateRequest('rateLimit', undefined)
-    // A mistake is found when the route is made, not when somebody asks for it.
-    app.addHook('onRoute', ({ config }) => void guardOf(config?.rateLimit))
-    app.addHook('onRequest', (request, reply, next) => {
-      const guard = guardOf(request.routeOptions.config.rateLimit)
-      if (!guard) return next()
-      const incoming = incomingOf(request.raw, ofFastify, request)
-      // Neither a handler nor an error handler runs for a connection that has gone.
-      if (!incoming) return drop(reply)
-      let acted: Later<boolean>
-      try {
-        const entered = guard.enter(request, incoming)
-        acted = isLater(entered)
-          ? entered.then((entrance) => act(guard, request, reply, entrance))
-          : act(guard, request, reply, entered)
-      } catch (error) {
-        return next(error as Error)
-      }
-      if (!isLater(acted)) {
-        if (acted) next()
-        return
-      }
-      acted.then(
-        (isAdmitted) => isAdmitted && !isGone(request.raw, reply.raw) && next(),
-        (error) => !isGone(request.raw, reply.raw) && next(error),
-      )
+    app.addHook('onRoute', (route) => {
+      // A mistake is found when the route is made, not when somebody asks for it.
+      const counted = countedOf(route.config?.rateLimit)
+      if (!counted || counted.hook === base.hook) return
+      append(route, counted.hook, handlers[counted.hook])
+      placed.add(counted)
     })
+    app.addHook(base.hook as 'onRequest', handlers[base.hook])
     done()
   }
   return Object.assign(plugin, {
@@ -99,6 +113,44 @@ export function rateLimit(options: Options): FastifyPluginCallback {
     [Symbol.for('skip-override')]: true,
     [Symbol.for('fastify.display-name')]: 'sluice',
   })
+}
+
+type Run = (hook: Hook, request: FastifyRequest, reply: FastifyReply, next: Next) => void
+
+/** countedBy checks options, and makes their guard. */
+function countedBy({ hook = 'onRequest', ...options }: FastifyOptions): Counted {
+  if (!HOOKS.includes(hook)) {
+    const hooks = HOOKS.map((each) => `'${each}'`).join(', ')
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `rateLimit: hook must be one of ${hooks}, got ${shown(hook)}.`,
+    )
+  }
+  const isEarly = hook === 'onRequest' || hook === 'preParsing'
+  return { hook, guard: createGuard(isEarly ? beforeBody(options, hook) : options, true) }
+}
+
+/** Fastify passes `preParsing` the stream of the body, too. */
+function hookOf(hook: Hook, run: Run): onRequestHookHandler {
+  if (hook !== 'preParsing') return (request, reply, next) => run(hook, request, reply, next)
+  const early: preParsingHookHandler = (request, reply, _payload, next) =>
+    run(hook, request, reply, next)
+  return early as never
+}
+
+/** Runs after the hooks that a route has by itself. */
+function append(route: RouteOptions, hook: Hook, handler: onRequestHookHandler): void {
+  const others = (route as { [Name in Hook]?: unknown })[hook] ?? []
+  Object.assign(route, { [hook]: [others, handler].flat() })
+}
+
+/** Fastify tells a plugin only of routes that come after it. */
+function tooLate(hook: Hook): SluiceError {
+  return new SluiceError(
+    'SLUICE_OPTION',
+    `rateLimit: this route has a hook of its own ('${hook}'), but was added before the plugin. Write ` +
+      '`await app.register(rateLimit({ … }))` before the routes.',
+  )
 }
 
 /** Most plugins are registered by themselves, and Fastify then calls them with the app. */
@@ -110,42 +162,12 @@ function checkNoApp(options: unknown): void {
   )
 }
 
-function drop(reply: FastifyReply): void {
-  reply.hijack()
-  reply.raw.destroy()
-}
-
 function merged(
-  options: Options,
-  own: Options,
+  options: FastifyOptions,
+  own: FastifyOptions,
   base: Guard<FastifyRequest, FastifyReply>,
-): Options {
+): FastifyOptions {
   const { limiter, rules, policy, ...rest } = options
   const hasOwn = own.limiter ?? own.rules ?? own.policy
   return hasOwn ? { ...rest, ...own } : { ...rest, ...own, limiter: base.limiter }
-}
-
-/** Writes what the guard says, and tells whether the request may go ahead. */
-function act(
-  guard: Guard<FastifyRequest, FastifyReply>,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  entrance: Entrance,
-): Later<boolean> {
-  const { fields, refusal, limit, delayMs, spent } = entrance
-  // Before all that may throw.
-  if (spent)
-    whenDone(request.raw, reply.raw, (isWhole) => guard.finish(entrance, request, reply, isWhole))
-  for (let i = 0; i < fields.length; i += 1) reply.header(fields[i][0], fields[i][1])
-  if (fields.length > 0 && hasOrigin(request.raw)) {
-    const others = reply.getHeader('access-control-expose-headers')
-    reply.header('access-control-expose-headers', exposed(fields, others))
-  }
-  if (!refusal) {
-    if (limit) request.rateLimit = limit
-    return delayMs > 0 ? systemClock.sleep(delayMs).then(() => true) : true
-  }
-  for (const [name, value] of refusal.fields) reply.header(name, value)
-  reply.code(refusal.status).send(refusal.body)
-  return false
 }
