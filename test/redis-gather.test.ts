@@ -218,7 +218,7 @@ async function playBursts(random: ReturnType<typeof seededRandom>, bursts: numbe
 
 /** Bugs that others have had, put into the script. */
 const bugs: [string, string, string][] = [
-  ['a refusal is charged', 'if not admits(rules[i], rules[i].s, cost) then return true end', ''],
+  ['a refusal is charged', 'if not admits(rules[i], states[i], cost) then return true end', ''],
   ['a refusal of any other call is charged', 'if pass(0) then', 'if pass(0) or true then'],
   ['nothing is written', "call('SET', key, text,", "redis.pcall('PING', key, text,"],
   ['nothing of any other call is written', "call('SET', row.key,", "redis.pcall('PING', row.key,"],
@@ -228,7 +228,7 @@ const bugs: [string, string, string][] = [
     's[1], s[2], s[3] = tonumber(a, 16) - 1',
   ],
   ['blocks are not looked at', 'row.block = whole(until_us)', 'row.block = 0'],
-  ['cost is ignored', 'local cost = tonumber(word)', 'local cost = tonumber(word) and 1'],
+  ['cost is ignored', 'cost, requests = tonumber(word)', 'cost, requests = tonumber(word) and 1'],
   [
     'large products are rounded',
     'return ((ah * bh - ch * dh) * HALF + middle) * HALF + (al * bl - cl * dl)',

@@ -7,11 +7,17 @@
  * instant is outside the edges of a rule, nothing is done, and the instant is the whole answer.
  *
  * KEYS: the names of the rows, whose format is in `rows/codec.ts`. ARGV: the deadline, or 0; the sets of
- * rules that are used, as JSON; a word for each row; and a word for each list of requests about several
- * rows. The word of a row is a number, which is a check of that cost by the first set; `-` if the row is
- * only read; else `set@` and its requests. A word about several rows has their numbers before the `@`.
- * A request is a letter, its units, `x` and more numbers: `c5x1`, or `c1,1500x1` with units for each rule.
- * Refusals of a capital letter count for no penalty.
+ * rules that are used, as JSON; and the requests, in one of two forms.
+ *
+ * Without fields: a word for each row. It is a number, which is a check of that cost by the first set;
+ * `set:cost`, a check by another one; `-` if the row is only read; else `set@` and its requests. A request
+ * is a letter, its units, `x` and more numbers: `c5x1`, or `c1,1500x1` with units for each rule. Refusals
+ * of a capital letter count for no penalty.
+ *
+ * With fields: a plan, which is a JSON list. It begins with the set of each row, 0 if the row is only read.
+ * Then come the requests. A check that counts no refusals is how many rows it is about, the numbers of
+ * these, how many units there are, and the units: one for all rules, or one for each. Any other request is
+ * a text: the numbers of its rows, `@`, and the request as above.
  *
  * If a row was written for other limits of these rules, or cannot be read, its requests do nothing: the
  * caller sees that from the answer, too. Lines of other rules are copied until they are fresh.
@@ -20,24 +26,24 @@ export const DECIDE = `
 local deadline = tonumber(ARGV[1])
 if deadline > 0 and now > deadline then return { now } end
 local call, match, format, ceil = redis.call, string.match, string.format, math.ceil
-local MOST = 9007199254740991
+local MOST, NONE = 9007199254740991, {}
 
 local sets = cjson.decode(ARGV[2])
 for i = 1, #sets do
   local set = sets[i]
-  set.only, set.out = #set.rules == 1 and set.rules[1], {}
-  for _, rule in ipairs(set.rules) do
+  set.only, set.states = #set.rules == 1, {}
+  for i, rule in ipairs(set.rules) do
     local edges = rule.edges
     if edges and (now < edges[1] or now >= edges[#edges]) then return { now } end
     local twin = twins[rule.algorithm]
     rule.twin, rule.wait, rule.spend, rule.fresh = twin, twin.wait, twin.spend, twin.fresh
-    rule.s = { 0, 0, 0 }
+    rule.punish, set.states[i] = twin.punish, { 0, 0, 0 }
     set.counts = set.counts or twin.punish ~= nil
   end
 end
 
 local function admits(rule, s, units)
-  if rule.twin.punish then return true end
+  if rule.punish then return true end
   return units <= rule.capacity and rule.wait(s, rule, units, now) <= 0
 end
 
@@ -47,81 +53,86 @@ local function fresh_at(rule, s)
   return fresh > now and ceil(fresh / 1000) or 0
 end
 
--- Reads the cells of a line: up to three numbers.
-local function read(rule, a, b, c)
-  local s = rule.s
+-- Reads the cells of a line into a state: up to three numbers.
+local function read(s, a, b, c)
   s[1], s[2], s[3] = tonumber(a, 16), b and tonumber(b, 16) or 0, c and tonumber(c, 16) or 0
   return s[1] <= MOST and s[2] <= MOST and s[3] <= MOST
 end
 
--- The same for each rule of a row that just these rules have written.
-local function read_all(rules, found)
-  local at = 1
+-- Reads a row that just these rules have written into their states, as nearly all are; else false.
+local function read_plain(value, set, states)
+  if not set.pattern then return false end
+  if set.only then
+    local a, b, c = match(value, set.pattern)
+    return a and read(states[1], a, b, c)
+  end
+  local found, rules, at = { match(value, set.pattern) }, set.rules, 1
   if not found[1] then return false end
   for i = 1, #rules do
-    local rule = rules[i]
-    local b, c = rule.cells > 1 and found[at + 1], rule.cells > 2 and found[at + 2]
-    if not read(rule, found[at], b, c) then return false end
-    at = at + rule.cells
+    local cells = rules[i].cells
+    if not read(states[i], found[at], cells > 1 and found[at + 1], cells > 2 and found[at + 2]) then
+      return false
+    end
+    at = at + cells
   end
   return true
 end
 
--- When all states of a row are fresh that just these rules have written.
-local function latest_of(rules)
+-- When all states of a row are fresh that just these rules have written, in milliseconds; 0 if they are.
+local function latest_of(rules, states)
   local latest = 0
   for i = 1, #rules do
-    local fresh = rules[i].fresh(rules[i].s, rules[i])
+    local fresh = rules[i].fresh(states[i], rules[i])
     if fresh > latest then latest = fresh end
   end
   return latest > now and ceil(latest / 1000) or 0
 end
 
--- The text of a row of just these rules.
-local function write_all(set)
-  local rules, out, at = set.rules, set.out, 0
-  for i = 1, #rules do
-    for j = 1, rules[i].cells do out[at + j] = rules[i].s[j] end
-    at = at + rules[i].cells
-  end
-  return format(set.format, unpack(out, 1, at))
-end
-
--- Checks a cost on a row that just these rules have written; false if it is another one.
-local function plain(key, value, set, cost)
-  local rules, only = set.rules, set.only
-  if not value then
-    for i = 1, #rules do
-      local s = rules[i].s
-      s[1], s[2], s[3] = 0, 0, 0
-    end
-  elseif only then
-    local a, b, c = match(value, set.pattern)
-    if not a or not read(only, a, b, c) then return false end
-  elseif not read_all(rules, { match(value, set.pattern) }) then
-    return false
-  end
-  if cost == 0 then return true end
-  for i = 1, #rules do
-    if not admits(rules[i], rules[i].s, cost) then return true end
-  end
-  local was = value and latest_of(rules)
-  for i = 1, #rules do rules[i].spend(rules[i].s, rules[i], cost, now) end
-  local fresh, text = latest_of(rules), nil
-  if only then
-    local s = only.s
-    text = format(set.format, s[1], s[2], s[3])
-  else
-    text = write_all(set)
-  end
+-- Writes a row of just these rules, which was fresh at \`was\`; nil: not known.
+local function write_plain(key, value, set, states, was)
+  local rules, text = set.rules, nil
+  local fresh = latest_of(rules, states)
   if fresh == 0 then
     if value then call('DEL', key) end
-  elseif fresh == was then
+    return
+  end
+  if set.only then
+    local s = states[1]
+    text = format(set.format, s[1], s[2], s[3])
+  else
+    local out, at = {}, 0
+    for i = 1, #rules do
+      for j = 1, rules[i].cells do out[at + j] = states[i][j] end
+      at = at + rules[i].cells
+    end
+    text = format(set.format, unpack(out, 1, at))
+  end
+  if fresh == was then
     -- The row expires when it is fresh. To leave that as it is takes Redis less time.
     call('SET', key, text, 'KEEPTTL')
   else
     call('SET', key, text, 'PXAT', format('%d', fresh))
   end
+end
+
+-- Checks a cost on a row that just these rules have written; false if it is another one.
+local function plain(key, value, set, cost)
+  local rules, states = set.rules, set.states
+  if not value then
+    for i = 1, #rules do
+      local s = states[i]
+      s[1], s[2], s[3] = 0, 0, 0
+    end
+  elseif not read_plain(value, set, states) then
+    return false
+  end
+  if cost == 0 then return true end
+  for i = 1, #rules do
+    if not admits(rules[i], states[i], cost) then return true end
+  end
+  local was = value and latest_of(rules, states)
+  for i = 1, #rules do rules[i].spend(states[i], rules[i], cost, now) end
+  write_plain(key, value, set, states, was)
   return true
 end
 
@@ -154,8 +165,8 @@ end
 
 -- Makes a row what it is of a key never seen.
 local function forget(row)
-  row.s, row.block, row.others = {}, 0, {}
-  for i, rule in ipairs(row.rules) do
+  row.block, row.others = 0, {}
+  for i, rule in ipairs(row.set.rules) do
     local s = {}
     if not rule.twin.grows then
       for j = 1, math.max(rule.cells, 3) do s[j] = 0 end
@@ -164,26 +175,10 @@ local function forget(row)
   end
 end
 
--- Reads a row that just these rules have written, as nearly all are; false if it is another one.
-local function read_plain(row, set)
-  if not set.pattern then return false end
-  local found, at = { match(row.value, set.pattern) }, 0
-  if not found[1] then return false end
-  for i, rule in ipairs(row.rules) do
-    local s = row.s[i]
-    for j = 1, rule.cells do
-      s[j] = tonumber(found[at + j], 16)
-      if s[j] > MOST then return false end
-    end
-    at = at + rule.cells
-  end
-  return true
-end
-
 -- Puts a line of a rule that is known here into a row. nil: it is of another rule; false: not to be touched.
 local function read_own(row, label, cells)
   local whose = owner(label)
-  for i, rule in ipairs(row.rules) do
+  for i, rule in ipairs(row.set.rules) do
     if label == rule.label then
       row.s[i] = state_of(rule, cells)
       return row.s[i] ~= nil
@@ -212,11 +207,15 @@ local function read_row(row)
 end
 
 local function open(key, value, set)
-  local row = { key = key, value = value, rules = set.rules, set = set }
+  local row = {
+    key = key, value = value, set = set, s = {}, block = 0, others = NONE, changed = false,
+  }
+  if set.pattern then
+    for i = 1, #set.rules do row.s[i] = { 0, 0, 0 } end
+    if not value or read_plain(value, set, row.s) then return row end
+  end
   forget(row)
-  if not value or read_plain(row, set) then return row end
-  forget(row)
-  if read_row(row) then return row end
+  if not value or read_row(row) then return row end
   -- Without rules nothing is lost: a block, its end or a reset replaces what cannot be read.
   if #set.rules > 0 then return nil end
   forget(row)
@@ -229,34 +228,17 @@ local function text_of(rule, s)
   return parts[1] and table.concat(parts, ' ') or '0'
 end
 
--- Writes a row of just these rules, as nearly all are; false if it is another one.
-local function save_plain(row)
-  local set = row.set
-  if not set.format or row.block > now or row.others[1] then return false end
-  local out, at, latest = {}, 0, 0
-  for i, rule in ipairs(row.rules) do
-    local s = row.s[i]
-    for j = 1, rule.cells do out[at + j] = s[j] end
-    at = at + rule.cells
-    local fresh = rule.fresh(s, rule)
-    if fresh > latest then latest = fresh end
-  end
-  if latest > now then
-    call('SET', row.key, format(set.format, unpack(out, 1, at)), 'PXAT', format('%d', ceil(latest / 1000)))
-  elseif row.value then
-    call('DEL', row.key)
-  end
-  return true
-end
-
 local function save(row)
-  if save_plain(row) then return end
+  if row.set.format and row.block <= now and not row.others[1] then
+    write_plain(row.key, row.value, row.set, row.s)
+    return
+  end
   local lines, latest, block = {}, 0, row.block
   local function add(cells, fresh, label)
     lines[#lines + 1] = { cells, fresh, label }
     latest = math.max(latest, fresh)
   end
-  for i, rule in ipairs(row.rules) do
+  for i, rule in ipairs(row.set.rules) do
     add(text_of(rule, row.s[i]), fresh_at(rule, row.s[i]), rule.label)
   end
   local own = #lines
@@ -280,25 +262,30 @@ local function save(row)
   end
 end
 
--- Checks a cost on some rows that count no refusals.
-local function check(rows, units)
-  local k = 0
-  for _, row in ipairs(rows) do
-    if row.block > now then return end
-    for i, rule in ipairs(row.rules) do
-      k = k + 1
-      if not admits(rule, row.s[i], units[k] or units[1]) then return end
+-- Does a check that counts no refusals. The plan has the numbers of \`most\` rows from \`at\` on, and units for
+-- each of their rules, or for all.
+local function check(opened, plan, at, most)
+  local units, own = at + most + 1, plan[at + most] > 1
+  local k = units
+  for i = at, at + most - 1 do
+    local row = opened[plan[i]]
+    if not row or row.block > now then return end
+    local rules, s = row.set.rules, row.s
+    for j = 1, #rules do
+      if not admits(rules[j], s[j], plan[k]) then return end
+      if own then k = k + 1 end
     end
   end
-  k = 0
-  for _, row in ipairs(rows) do
-    for i, rule in ipairs(row.rules) do
-      k = k + 1
-      local own = units[k] or units[1]
-      if own > 0 then
-        rule.spend(row.s[i], rule, own, now)
+  k = units
+  for i = at, at + most - 1 do
+    local row = opened[plan[i]]
+    local rules, s = row.set.rules, row.s
+    for j = 1, #rules do
+      if plan[k] > 0 then
+        rules[j].spend(s[j], rules[j], plan[k], now)
         row.changed = true
       end
+      if own then k = k + 1 end
     end
   end
 end
@@ -310,7 +297,7 @@ local function act(rows, verb, units, more)
   verb = string.lower(verb)
   for which, row in ipairs(rows) do
     if row.block > now then is_blocked = true end
-    for i, rule in ipairs(row.rules) do
+    for i, rule in ipairs(row.set.rules) do
       local own = units[#states + 1] or units[1]
       states[#states + 1] = { rule = rule, row = which, s = row.s[i], units = own }
     end
@@ -424,39 +411,55 @@ local function numbers(text)
   return list
 end
 
+-- Does requests about some rows, in order.
 local function act_all(rows, requests)
-  local counts = false
-  for _, row in ipairs(rows) do counts = counts or row.set.counts end
   for verb, units, more in string.gmatch(requests, '(%a)([%d,-]+)x([%d,]+)') do
-    if verb == 'c' and more == '1' and not counts then
-      check(rows, numbers(units))
-    else
-      act(rows, verb, numbers(units), numbers(more))
-    end
+    act(rows, verb, numbers(units), numbers(more))
   end
 end
 
-local values, opened = call('MGET', unpack(KEYS)), {}
-for k = 1, #KEYS do
-  local word = ARGV[2 + k]
-  local cost = tonumber(word)
-  local set = sets[1]
-  if word ~= '-' and not (cost and set.pattern and plain(KEYS[k], values[k], set, cost)) then
-    local which, requests = match(word, '^(%d+)@(.*)$')
-    local row = open(KEYS[k], values[k], which and sets[tonumber(which)] or set)
-    opened[k] = row
-    if row then act_all({ row }, requests or format('c%dx1', cost)) end
-  end
-end
-for w = #KEYS + 3, #ARGV do
-  local which, requests = match(ARGV[w], '^([%d,]+)@(.*)$')
+-- Does a request about several rows that is a text.
+local function act_text(opened, word)
+  local which, requests = match(word, '^([%d,]+)@(.*)$')
   local rows = numbers(which)
-  local all = true
   for i, k in ipairs(rows) do
-    rows[i] = opened[k] or false
-    all = all and rows[i]
+    if not opened[k] then return end
+    rows[i] = opened[k]
   end
-  if all then act_all(rows, requests) end
+  act_all(rows, requests)
+end
+
+local values, opened = call('MGET', unpack(KEYS)), {}
+if string.sub(ARGV[3], 1, 1) == '[' then
+  local plan = cjson.decode(ARGV[3])
+  for k = 1, #KEYS do
+    local set = sets[plan[k]]
+    if set then opened[k] = open(KEYS[k], values[k], set) end
+  end
+  local at = #KEYS + 1
+  while plan[at] do
+    if type(plan[at]) == 'string' then
+      act_text(opened, plan[at])
+      at = at + 1
+    else
+      check(opened, plan, at + 1, plan[at])
+      at = at + 1 + plan[at]
+      at = at + 1 + plan[at]
+    end
+  end
+else
+  for k = 1, #KEYS do
+    local word, set = ARGV[2 + k], sets[1]
+    local cost, requests = tonumber(word)
+    if not cost and word ~= '-' then
+      local which, rest = match(word, '^(%d+)[@:](.*)$')
+      set, cost, requests = sets[tonumber(which)], tonumber(rest), rest
+    end
+    if word ~= '-' and not (cost and set.pattern and plain(KEYS[k], values[k], set, cost)) then
+      opened[k] = open(KEYS[k], values[k], set)
+      if opened[k] then act_all({ opened[k] }, cost and format('c%dx1', cost) or requests) end
+    end
+  end
 end
 for k = 1, #KEYS do
   if opened[k] and opened[k].changed then save(opened[k]) end

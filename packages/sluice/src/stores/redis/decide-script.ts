@@ -3,7 +3,7 @@ import { requestsOf } from '../remote/queue.ts'
 import type { RemoteRules } from '../remote/remote-rules.ts'
 import type { Request } from '../store.ts'
 import { DECIDE } from './decide-lua.ts'
-import { jointText, wordOf } from './request-words.ts'
+import { plannedText, wordOf } from './request-words.ts'
 import { CLOCK_LINE, EXPIRY } from './script.ts'
 import { isTwinned, jsonOf } from './told-rules.ts'
 import { twinsText } from './twins.ts'
@@ -19,7 +19,7 @@ export function decideArgs(batch: Batch, untilUs: number): string[] {
   const sets: RemoteRules[] = []
   const numberOf = (set: RemoteRules) => sets.indexOf(set) + 1 || sets.push(set)
   const words = joint
-    ? jointWords(firsts, joint, numberOf)
+    ? [planOf(firsts, joint, numberOf)]
     : firsts.map((first) => {
         const set = first.set as RemoteRules
         return isTwinned(set) ? wordOf(numberOf(set), first) : '-'
@@ -28,19 +28,19 @@ export function decideArgs(batch: Batch, untilUs: number): string[] {
   return [String(names.length), ...names, String(untilUs), json, ...words]
 }
 
-/** A word for each row, and one for the requests about each key with fields. */
-function jointWords(
+/** The set of each row, and the requests about keys with fields, as a list in JSON. */
+function planOf(
   firsts: readonly Request[],
   { places, sets }: JointBatch,
   numberOf: (set: RemoteRules) => number,
-): string[] {
-  const words = sets.map((set) => (isTwinned(set) ? `${numberOf(set)}@` : '-'))
+): string {
+  const parts: (number | string)[] = sets.map((set) => (isTwinned(set) ? numberOf(set) : 0))
   for (const [i, first] of firsts.entries()) {
     const requests = requestsOf(first)
     if (requests.some(({ pending }) => pending !== undefined)) continue
     if (!places[i].every((place) => isTwinned(sets[place]))) continue
     const rows = places[i].map((place) => place + 1)
-    words.push(`${rows.join()}@${requests.map(jointText).join('')}`)
+    for (const request of requests) parts.push(plannedText(request, rows))
   }
-  return words
+  return `[${parts.join()}]`
 }

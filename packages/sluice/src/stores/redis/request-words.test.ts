@@ -24,7 +24,7 @@ function request(given: Partial<Request>, next?: Request): Request {
 describe('the word of a row', () => {
   it('is just the cost of a check by the first rules', () => {
     expect(wordOf(1, request({ cost: 5 }))).toBe('5')
-    expect(wordOf(2, request({ cost: 5 }))).toBe('2@c5x1')
+    expect(wordOf(2, request({ cost: 5 }))).toBe('2:5')
   })
 
   it('counts checks that are alike', () => {

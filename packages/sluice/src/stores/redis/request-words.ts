@@ -11,8 +11,8 @@ export const letters: Readonly<Partial<Record<Verb, string>>> = {
 
 /** wordOf is what the script is to do with the row of a key. */
 export function wordOf(set: number, first: Request): string {
-  if (set === 1 && isPlain(first) && typeof first.cost === 'number' && !first.next) {
-    return String(first.cost)
+  if (isPlain(first) && typeof first.cost === 'number' && !first.next) {
+    return set === 1 ? String(first.cost) : `${set}:${first.cost}`
   }
   let word = `${set}@`
   for (let each: Request | undefined = first; each; each = each.next) {
@@ -57,9 +57,14 @@ function requestText(request: Request): string {
   return lease > 0 ? `l${units}x${lease}` : `${letters[verb]}${units}x${untilUs}`
 }
 
-/** jointText is a request about several rows. */
-export function jointText(request: Request): string {
-  return isPlain(request) ? `c${unitsText(request.cost, request)}x1` : requestText(request)
+/** plannedText is a request about the rows with these numbers, as the script's plan has it. */
+export function plannedText(request: Request, rows: readonly number[]): string {
+  const { cost, set } = request
+  if (!isPlain(request)) return `"${rows.join()}@${requestText(request)}"`
+  if (set.penalty) return `"${rows.join()}@c${unitsText(cost, request)}x1"`
+  if (typeof cost === 'number') return `${rows.length},${rows.join()},1,${cost}`
+  const units = placesOf(request).map((place) => cost[place])
+  return `${rows.length},${rows.join()},${units.length},${units.join()}`
 }
 
 /** A cost as the script takes it: units for all rules, or for each that keeps a state. */

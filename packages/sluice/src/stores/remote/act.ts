@@ -115,8 +115,8 @@ export function punishOpen(set: RemoteRules, row: OpenRow, nowUs: number): void 
   row.isChanged = true
 }
 
-/** decisionOn is the decision that was just made on an open row. */
-export function decisionOn(set: RemoteRules, row: OpenRow, cost: Cost, nowUs: number): Decision {
+/** The decision that was just made on an open row. */
+function decisionOn(set: RemoteRules, row: OpenRow, cost: Cost, nowUs: number): Decision {
   return decisionOf(set, row, cost, Math.max(0, row.blockUs - nowUs), nowUs)
 }
 

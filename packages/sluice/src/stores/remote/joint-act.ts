@@ -1,12 +1,13 @@
 import { type Cost, costAt, costsAny } from '../../core/cost.ts'
-import type { Decision } from '../../core/decision.ts'
+import type { Decision, RuleDecision } from '../../core/decision.ts'
 import type { Held } from '../../core/held.ts'
+import { tellRules } from '../../rows/decision-of.ts'
 import { finishRow } from '../../rows/hold.ts'
 import type { OpenRow } from '../../rows/open-row.ts'
 import { admitRow } from '../../rows/row.ts'
-import { costIn, heldIn, type JointSet, joined, noteHeld } from '../joint/joint-set.ts'
+import { costIn, heldIn, type JointSet, noteHeld, summed } from '../joint/joint-set.ts'
 import type { Request } from '../store.ts'
-import { type Acted, changeRow, decideOpen, decisionOn, punishOpen } from './act.ts'
+import { type Acted, changeRow, decideOpen, punishOpen } from './act.ts'
 import type { RemoteRules } from './remote-rules.ts'
 
 /**
@@ -68,16 +69,27 @@ function punishAll(set: JointSet, rows: readonly OpenRow[], cost: Cost, nowUs: n
   }
 }
 
+/** The decision that `waitOn` has noted, with the rows as they are now. */
 function decisionOnAll(
   set: JointSet,
   rows: readonly OpenRow[],
   cost: Cost,
   nowUs: number,
 ): Decision {
-  const decisions = set.parts.map(({ set: own, places }, i) =>
-    decisionOn(own as RemoteRules, rows[i], costIn(cost, places), nowUs),
-  )
-  return joined(set, cost, decisions)
+  const { parts, rules } = set
+  let blockedUs = 0
+  let passes = true
+  for (let i = 0; i < parts.length; i += 1) {
+    blockedUs = Math.max(blockedUs, rows[i].blockUs - nowUs)
+    if ((parts[i].set as RemoteRules).waitUs.some((us) => us > 0)) passes = false
+  }
+  const allowed = passes && blockedUs === 0
+  const each: RuleDecision[] = new Array(rules.length)
+  for (let i = 0; i < parts.length; i += 1) {
+    const { set: own, places } = parts[i]
+    tellRules(own as RemoteRules, rows[i], costIn(cost, places), allowed, nowUs, each, places)
+  }
+  return summed(set, cost, each, allowed, blockedUs)
 }
 
 /** Does what is no decision, on each row. */

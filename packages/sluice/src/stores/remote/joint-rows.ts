@@ -27,8 +27,8 @@ export function jointBatch(firsts: readonly Request[]): Pick<Batch, 'names' | 'j
 export interface OpenBatch {
   /** The rows of the first with that number. */
   rowsOf(i: number): readonly OpenRow[]
-  /** All that were opened, with their places among the names. */
-  readonly opened: ReadonlyMap<number, OpenRow>
+  /** Those that were opened, at their places among the names. */
+  readonly opened: readonly (OpenRow | undefined)[]
 }
 
 /** openBatch opens rows when they are asked for: requests after another see what it did. */
@@ -37,13 +37,10 @@ export function openBatch(
   texts: readonly (string | null)[],
   nowUs: number,
 ): OpenBatch {
-  const opened = new Map<number, OpenRow>()
+  const opened: (OpenRow | undefined)[] = new Array(sets.length)
   function open(place: number): OpenRow {
-    const known = opened.get(place)
-    if (known) return known
-    const row = openRow(freshRow(sets[place].row), texts[place], nowUs)
-    opened.set(place, row)
-    return row
+    opened[place] ??= openRow(freshRow(sets[place].row), texts[place], nowUs)
+    return opened[place]
   }
   return { opened, rowsOf: (i) => places[i].map(open) }
 }
@@ -104,7 +101,8 @@ async function swapGroup(group: JointFound, engine: Engine): Promise<boolean> {
     requestsOf(batch.firsts[i]).every(({ verb }) => verb === 'peek' || verb === 'charge'),
   )
   const changes: RowChange[] = []
-  for (const [place, row] of act(group)) {
+  for (const [place, row] of act(group).entries()) {
+    if (!row) continue
     if (!row.isChanged && (!row.isCarried || isLooking)) continue
     const { text: to, ...expiry } = closeRow(row, nowUs, engine.tellsExpiry)
     const from = texts[place]
