@@ -1,6 +1,7 @@
 import { type Cost, costAt } from '../../core/cost.ts'
 import type { Decision, RuleDecision } from '../../core/decision.ts'
 import type { Held } from '../../core/held.ts'
+import type { FieldKey } from '../../core/key.ts'
 import type { Rule } from '../../core/rule.ts'
 import { mixedDecision, sameDecision } from '../../rows/decision-of.ts'
 import type { RuleSet } from '../store.ts'
@@ -17,6 +18,12 @@ export interface JointPart {
   readonly set: RuleSet
   /** The place of each of its rules among those of the decision. */
   readonly places: readonly number[]
+}
+
+/** JointDecider decides over several keys: all rules admit, or nothing stays spent. */
+export interface JointDecider {
+  allow(set: JointSet, keys: FieldKey, cost: Cost, nowUs: number): boolean
+  decide(set: JointSet, keys: FieldKey, cost: Cost, spend: boolean, nowUs: number): Decision
 }
 
 /** jointSet makes rules ready, those of each field by `use`, without the fields that are `off`. */
