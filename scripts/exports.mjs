@@ -9,13 +9,14 @@ const PUBLIC = [/^index\.ts$/, /^\w[\w-]*\/index\.ts$/, /^(middleware|compat)\/[
 /** The conditions of an export and what they name; a resolver takes the first that it knows. */
 const conditions = (/** @type {string} */ module) => ({
   'sluice-source': `./src/${module}.ts`,
-  types: `./dist/${module}.d.ts`,
-  default: `./dist/${module}.js`,
+  import: { types: `./dist/${module}.d.ts`, default: `./dist/${module}.js` },
+  require: { types: `./dist/cjs/${module}.d.ts`, default: `./dist/cjs/${module}.js` },
 })
 
 /**
- * @typedef {{ name: string, exports?: Record<string, string | Record<string, string>>,
- *   bin?: Record<string, string> }} Manifest
+ * @typedef {ReturnType<typeof conditions>} Target
+ * @typedef {{ name: string, exports?: Record<string, string | Target>, bin?: Record<string, string>,
+ *   typesVersions?: { '*'?: Record<string, string[]> } }} Manifest
  */
 
 /**
@@ -25,7 +26,7 @@ const conditions = (/** @type {string} */ module) => ({
  * @param {string[]} files paths from the package's folder, with forward slashes
  * @returns {string[]}
  */
-export function checkExports({ name, exports = {}, bin = {} }, files) {
+export function checkExports({ name, exports = {}, bin = {}, typesVersions = {} }, files) {
   /** @type {string[]} */
   const differences = []
   const there = new Set(files.map((file) => `./${file}`))
@@ -38,14 +39,21 @@ export function checkExports({ name, exports = {}, bin = {} }, files) {
       missing(`exports["${entry}"]`, target)
       continue
     }
-    const module = target.default?.replace(/^\.\/dist\/(.*)\.js$/, '$1')
+    const module = target.import?.default?.replace(/^\.\/dist\/(.*)\.js$/, '$1')
     const expected = JSON.stringify(conditions(module))
     if (JSON.stringify(target) !== expected) {
       differences.push(`${name}: exports["${entry}"] must be ${expected}`)
     }
     exported.add(`./src/${module}.ts`)
-    for (const [condition, file] of Object.entries(target)) {
-      missing(`exports["${entry}"].${condition}`, file)
+    for (const [condition, named] of Object.entries(target)) {
+      for (const file of typeof named === 'string' ? [named] : Object.values(named)) {
+        missing(`exports["${entry}"].${condition}`, file)
+      }
+    }
+    // The older way of TypeScript to find modules knows no exports.
+    const older = typesVersions['*']?.[entry.slice(2)]
+    if (entry !== '.' && older?.join() !== target.require?.types) {
+      differences.push(`${name}: typesVersions must have ${target.require?.types} for ${entry}`)
     }
   }
   for (const [command, file] of Object.entries(bin)) {

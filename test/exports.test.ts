@@ -3,18 +3,19 @@ import { checkExports } from '../scripts/exports.mjs'
 
 const index = {
   'sluice-source': './src/index.ts',
-  types: './dist/index.d.ts',
-  default: './dist/index.js',
+  import: { types: './dist/index.d.ts', default: './dist/index.js' },
+  require: { types: './dist/cjs/index.d.ts', default: './dist/cjs/index.js' },
 }
-const files = ['package.json', 'src/index.ts', 'dist/index.d.ts', 'dist/index.js']
-const check = (exports: Record<string, string | Record<string, string>>, extra: string[] = []) =>
+const built = ['dist/index.d.ts', 'dist/index.js', 'dist/cjs/index.d.ts', 'dist/cjs/index.js']
+const files = ['package.json', 'src/index.ts', ...built]
+const check = (exports: Record<string, string | typeof index>, extra: string[] = []) =>
   checkExports({ name: 'a', exports }, [...files, ...extra])
 
 describe('exports and files', () => {
   it('agree when every name has its files and every entry its name', () =>
     expect(check({ '.': index, './package.json': './package.json' })).toEqual([]))
 
-  it.each(['src/index.ts', 'dist/index.d.ts', 'dist/index.js'])('differ without %s', (file) =>
+  it.each(['src/index.ts', ...built])('differ without %s', (file) =>
     expect(
       checkExports(
         { name: 'a', exports: { '.': index } },
@@ -33,12 +34,23 @@ describe('exports and files', () => {
     expect(check({ '.': index }, ['src/key.ts', 'src/middleware/koa.test.ts'])).toEqual([]))
 
   it('differ when the conditions of an entry name different modules', () =>
-    expect(check({ '.': { ...index, types: './dist/key.d.ts' } }, ['dist/key.d.ts'])).toEqual([
-      `a: exports["."] must be ${JSON.stringify(index)}`,
-    ]))
+    expect(
+      check({ '.': { ...index, import: { ...index.import, types: './dist/key.d.ts' } } }, [
+        'dist/key.d.ts',
+      ]),
+    ).toEqual([`a: exports["."] must be ${JSON.stringify(index)}`]))
 
   it('differ when the condition that always holds comes first', () =>
-    expect(check({ '.': Object.fromEntries(Object.entries(index).reverse()) })).toHaveLength(1))
+    expect(
+      check({ '.': Object.fromEntries(Object.entries(index).reverse()) as never }),
+    ).toHaveLength(1))
+
+  it('differ when older TypeScript finds no types for an entry', () => {
+    const exports = { '.': index, './a': index }
+    const typesVersions = { '*': { a: ['./dist/cjs/index.d.ts'] } }
+    expect(checkExports({ name: 'a', exports, typesVersions }, files)).toEqual([])
+    expect(check(exports)).toEqual(['a: typesVersions must have ./dist/cjs/index.d.ts for ./a'])
+  })
 
   it('differ when a command is not there', () =>
     expect(checkExports({ name: 'a', bin: { a: 'bin/a.js' } }, files)).toEqual([

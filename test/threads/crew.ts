@@ -75,18 +75,20 @@ export function answerOf<Answer>(thread: Worker): Promise<Answer> {
 
 /** buildLibrary makes `dist`, which threads import, what the sources are. */
 export function buildLibrary(): void {
-  build('packages/sluice')
+  build('packages/sluice', 'packages/sluice/tsconfig.cjs.json')
+  execFileSync(process.execPath, ['scripts/dist.mjs'])
 }
 
 /** buildServer makes what the command runs and serves what the sources are. */
 export function buildServer(): void {
+  buildLibrary()
   build('packages/server')
   const vite = ['node_modules/vite/bin/vite.js', 'build', '--logLevel', 'warn']
   execFileSync(process.execPath, [...vite, 'packages/server/dashboard'])
 }
 
-function build(folder: string): void {
-  execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', '--build', folder])
+function build(...projects: string[]): void {
+  execFileSync(process.execPath, ['node_modules/typescript/bin/tsc', '--build', ...projects])
 }
 
 export type Crew = ReturnType<typeof createCrew>

@@ -15,7 +15,7 @@ const STEP = /^ +(const |words\[|Atomics\.|state = |entry = |place = |live\[|mov
 export function stalledCopy(change: readonly (readonly [string, string])[] = []) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-stalls-'))
   const dist = join(folder, 'dist')
-  cpSync(join(root, 'packages/sluice/dist'), dist, { recursive: true })
+  cpSync(join(root, 'packages/sluice/build/esm'), dist, { recursive: true })
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
   const file = join(dist, 'stores/shared-memory/buckets.js')
   let text = readFileSync(file, 'utf8')

@@ -1,4 +1,5 @@
 import { SluiceError, shown } from '../core/errors.ts'
+import { sharedMap } from '../core/shared-map.ts'
 import { anyKey } from '../core/usable-key.ts'
 import type { AsyncStore, Store } from '../stores/store.ts'
 import { type Count, checkDropIn, createCounter, type DropInOptions } from './counter/counter.ts'
@@ -30,8 +31,7 @@ export interface ExpressRateLimitOptions extends DropInOptions {
 }
 
 /** Numbers the stores, so that express-rate-limit takes no two for one. */
-const numbers = new WeakMap<Store | AsyncStore, number>()
-let stores = 0
+const numbers = sharedMap<Store | AsyncStore, number>('store numbers')
 
 /**
  * sluiceStore keeps the counts of express-rate-limit in any store of Sluice:
@@ -100,9 +100,9 @@ export function sluiceStore(options: ExpressRateLimitOptions = {}): ExpressRateL
 function numberOf(store: Store | AsyncStore): number {
   const known = numbers.get(store)
   if (known !== undefined) return known
-  stores += 1
-  numbers.set(store, stores)
-  return stores
+  const number = Math.floor(Math.random() * 2 ** 48)
+  numbers.set(store, number)
+  return number
 }
 
 function infoOf({ hits, resetMs }: Count): ClientInfo {

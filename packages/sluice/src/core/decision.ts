@@ -1,3 +1,5 @@
+import { sharedMap } from './shared-map.ts'
+
 /** Where a decision came from. An in-process store answers `'store'` or `'blocked'`. */
 export type Source = 'store' | 'cache' | 'lease' | 'local' | 'open' | 'closed' | 'blocked'
 
@@ -36,7 +38,7 @@ export interface Decision {
   readonly source: Source
 }
 
-const failures = new WeakMap<Decision, unknown>()
+const failures = sharedMap<Decision, unknown>('failures')
 
 /** noteFailure remembers why a decision was made without asking its store. */
 export function noteFailure(decision: Decision, error: unknown): Decision {

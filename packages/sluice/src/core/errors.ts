@@ -37,6 +37,8 @@ interface SluiceErrorOptions extends ErrorOptions {
   readonly decision?: Decision
 }
 
+const isSluiceError = Symbol.for('sluice.error')
+
 /**
  * SluiceError is thrown for mistakes only: a bad value, a misused call, a closed limiter.
  * A refusal is a value (`decision.allowed === false`), never an error.
@@ -47,6 +49,18 @@ export class SluiceError extends Error {
   readonly code: ErrorCode
   /** The refusal behind `SLUICE_WAIT_TOO_LONG`; other errors have none. */
   declare readonly decision?: Decision
+
+  static {
+    Object.defineProperty(SluiceError.prototype, isSluiceError, { value: true })
+  }
+
+  /**
+   * Whether a value is a `SluiceError`, also where `instanceof` cannot tell: a program that uses both
+   * `import` and `require` has two of these classes.
+   */
+  static is(value: unknown): value is SluiceError {
+    return typeof value === 'object' && value !== null && isSluiceError in value
+  }
 
   constructor(code: ErrorCode, message: string, options?: SluiceErrorOptions) {
     super(message, options)

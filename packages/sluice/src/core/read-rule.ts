@@ -52,7 +52,7 @@ export function readRule(text: string, algorithms: readonly Algorithm[], name?: 
   try {
     return defineRule(algorithm, options as never)
   } catch (error) {
-    if (!(error instanceof SluiceError)) throw error
+    if (!SluiceError.is(error)) throw error
     const message = `cannot read the rule ${shown(text)}: ${error.message}`
     throw new SluiceError(error.code, message, { cause: error })
   }

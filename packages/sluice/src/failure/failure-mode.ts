@@ -238,7 +238,7 @@ export function createFailureMode(
 }
 
 function unavailable(error: unknown): SluiceError {
-  if (error instanceof SluiceError) return error
+  if (SluiceError.is(error)) return error
   return new SluiceError('SLUICE_STORE_UNAVAILABLE', `the store failed: ${reasonOf(error)}`, {
     cause: error,
   })

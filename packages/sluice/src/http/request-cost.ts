@@ -53,7 +53,7 @@ export function unitsFor(cost: RequestCost, { name }: Rule): number {
  * limiter takes, such as the length of a body that a client announces.
  */
 export function isTooMuch(error: unknown, cost: RequestCost, rules: readonly Rule[]): boolean {
-  if (!(error instanceof SluiceError)) return false
+  if (!SluiceError.is(error)) return false
   if (error.code === 'SLUICE_COST_EXCEEDS_CAPACITY') return true
   if (error.code !== 'SLUICE_COST' || !rules.every((rule) => isNamed(rule, cost))) return false
   const units: readonly unknown[] = typeof cost === 'number' ? [cost] : Object.values(cost)

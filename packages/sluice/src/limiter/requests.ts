@@ -51,7 +51,7 @@ function checkRequest(
 
 /** An error about one of many requests, with its number. */
 function ofRequest(index: number, error: unknown): unknown {
-  if (!(error instanceof SluiceError)) return error
+  if (!SluiceError.is(error)) return error
   return new SluiceError(error.code, `checkMany, request ${index}: ${error.message}`, {
     cause: error,
   })

@@ -1,10 +1,11 @@
 import type { Rule } from '../core/rule.ts'
+import { sharedMap } from '../core/shared-map.ts'
 import type { CallOptions } from './verbs.ts'
 
 /** RulesFor gives the rules that a limiter holds a key to. */
 export type RulesFor = (key: string, options: CallOptions | undefined) => readonly Rule[]
 
-const known = new WeakMap<object, RulesFor>()
+const known = sharedMap<object, RulesFor>('limiter rules')
 
 /** noteRules remembers by which rules a limiter decides. */
 export function noteRules<L extends object>(limiter: L, rulesFor: RulesFor): L {

@@ -8,7 +8,6 @@ export type {
   Ending,
   Limited,
   RateLimitOptions,
-  RefusalChange,
   Report,
   RequestCost,
   RequestKey,

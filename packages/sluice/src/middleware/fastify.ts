@@ -17,7 +17,6 @@ export type {
   Ending,
   Limited,
   RateLimitOptions,
-  RefusalChange,
   Report,
   RequestCost,
   RequestKey,

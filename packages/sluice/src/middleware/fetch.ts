@@ -1,5 +1,6 @@
 import { systemClock } from '../core/clock.ts'
 import { SluiceError } from '../core/errors.ts'
+import { sharedMap } from '../core/shared-map.ts'
 import { exposed } from '../http/fields.ts'
 import { dropped, type Following, followResponse } from '../http/follow-response.ts'
 import { createGuard, type Entrance } from '../http/guard.ts'
@@ -10,7 +11,6 @@ export type {
   Ending,
   Limited,
   RateLimitOptions,
-  RefusalChange,
   Report,
   RequestCost,
   RequestKey,
@@ -31,7 +31,7 @@ export interface FetchOptions<Rest extends unknown[] = never[]>
   readonly address?: (request: Request, ...rest: Rest) => string | undefined
 }
 
-const limits = new WeakMap<Request, RequestLimit>()
+const limits = sharedMap<Request, RequestLimit>('request limits')
 
 /**
  * rateLimitOf is what was decided about the request that a handler was called with, and its permit where

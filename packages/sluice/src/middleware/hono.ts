@@ -12,7 +12,6 @@ export type {
   Ending,
   Limited,
   RateLimitOptions,
-  RefusalChange,
   Report,
   RequestCost,
   RequestKey,

@@ -11,7 +11,6 @@ export type {
   Ending,
   Limited,
   RateLimitOptions,
-  RefusalChange,
   Report,
   RequestCost,
   RequestKey,

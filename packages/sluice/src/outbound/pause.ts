@@ -22,7 +22,7 @@ export async function pauseFor(
     const { source, retryAfterMs } = await limiter.peek(key, 0)
     if (source !== 'blocked' || retryAfterMs < pauseMs) await limiter.block(key, pauseMs)
   } catch (error) {
-    if (!(error instanceof SluiceError && error.code === 'SLUICE_STORE_UNAVAILABLE')) throw error
+    if (!(SluiceError.is(error) && error.code === 'SLUICE_STORE_UNAVAILABLE')) throw error
   }
   return pauseMs
 }

@@ -1,0 +1,130 @@
+// @ts-check
+// npm run build: makes the published files in packages/sluice/dist of what tsc wrote to
+// packages/sluice/build. Scripts lose their comments and the long names of locals; declarations keep
+// the comments, and CommonJS has one file of them for each entry, which points to those of ESM.
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, posix, resolve } from 'node:path'
+import { minifySync, parseSync } from 'vite'
+
+const root = resolve(import.meta.dirname, '../packages/sluice')
+const dist = join(root, 'dist')
+const stamp = join(root, 'build/.dist')
+
+const built = filesIn('build')
+const manifest = readFileSync(join(root, 'package.json'), 'utf8')
+const hash = createHash('sha256')
+  .update(manifest)
+  .update(readFileSync(import.meta.filename))
+for (const [path, text] of built) hash.update(path).update(text)
+const made = hash.digest('hex')
+const before = filesIn('dist')
+if (before.size === 0 || !existsSync(stamp) || readFileSync(stamp, 'utf8') !== made) {
+  const after = published()
+  for (const [path, text] of after) if (before.get(path) !== text) put(join(dist, path), text)
+  for (const path of before.keys()) if (!after.has(path)) rmSync(join(dist, path))
+  put(stamp, made)
+}
+
+/** The files of `dist`, by their paths in it. */
+function published() {
+  const files = new Map([['cjs/package.json', '{ "type": "commonjs" }\n']])
+  for (const [path, text] of built) {
+    const [, format, name] = /^(esm|cjs)\/(.*\.js)$/.exec(path) ?? []
+    if (format === 'esm') files.set(name, minified(name, text, true))
+    if (format === 'cjs') files.set(path, minified(path, text, false))
+  }
+  for (const entry of Object.values(JSON.parse(manifest).exports)) {
+    if (typeof entry === 'string') continue
+    const name = entry.import.types.replace('./dist/', '')
+    addDeclarations(files, name)
+    files.set(`cjs/${name}`, declarationsForCommonJs(name))
+  }
+  return files
+}
+
+/** @param {string} name @param {string} text @param {boolean} module */
+function minified(name, text, module) {
+  // The names of functions and classes stay, for stack traces.
+  const result = minifySync(name, text, { module, mangle: { toplevel: false } })
+  if (result.errors.length > 0) throw new Error(`${name}: ${result.errors[0].message}`)
+  return result.code
+}
+
+/**
+ * Adds the declarations in a file, and those that it needs.
+ * @param {Map<string, string>} files @param {string} name
+ */
+function addDeclarations(files, name) {
+  if (files.has(name)) return
+  const text = declarations(name).replace(/(['"]\.[^'"\n]*)\.ts(?=['"])/g, '$1.js')
+  files.set(name, text)
+  for (const [, path] of text.matchAll(/['"](\.[^'"\n]*)\.js['"]/g)) {
+    const needed = posix.join(posix.dirname(name), `${path}.d.ts`)
+    if (built.has(`esm/${needed}`)) addDeclarations(files, needed)
+  }
+}
+
+/**
+ * What an entry exports, as a CommonJS module may say it of an ES module.
+ * @param {string} name
+ */
+function declarationsForCommonJs(name) {
+  const from = `'${'../'.repeat(name.split('/').length)}${name.replace('.d.ts', '.js')}'`
+  const attributes = "with { 'resolution-mode': 'import' }"
+  const lines = [`import type * as esm from ${from} ${attributes}`]
+  const types = []
+  const module = name.replace('.d.ts', '.ts')
+  const source = readFileSync(join(root, 'src', module), 'utf8')
+  const { staticExports } = parseSync(module, source).module
+  for (const { exportName, isType, moduleRequest } of staticExports.flatMap(
+    (each) => each.entries,
+  )) {
+    const exported = exportName.name
+    if (isType) {
+      types.push(exported)
+      continue
+    }
+    const file = posix.join(posix.dirname(name), moduleRequest?.value ?? posix.basename(module))
+    const declared = new RegExp(
+      String.raw`(/\*\*(?:(?!\*/)[^])*\*/\n)?export declare (function|const|class) ${exported}\b`,
+    ).exec(declarations(file.replace('.ts', '.d.ts')))
+    if (!declared) throw new Error(`${module}: ${exported} is not declared in ${file}`)
+    lines.push(`${declared[1] ?? ''}export declare const ${exported}: typeof esm.${exported}`)
+    if (declared[2] === 'class') lines.push(`export type ${exported} = esm.${exported}`)
+  }
+  if (types.length > 0) lines.push(`export type { ${types.join(', ')} } from ${from} ${attributes}`)
+  return `${lines.join('\n')}\n`
+}
+
+/** @param {string} name */
+function declarations(name) {
+  const text = built.get(`esm/${name}`)
+  if (text === undefined) throw new Error(`tsc wrote no ${name}`)
+  return text
+}
+
+/**
+ * The texts in a folder of the package, by their paths in it.
+ * @param {string} folder
+ */
+function filesIn(folder) {
+  const from = join(root, folder)
+  mkdirSync(from, { recursive: true })
+  const entries = readdirSync(from, { recursive: true, withFileTypes: true })
+  const paths = entries.flatMap((entry) =>
+    entry.isFile() && !entry.name.startsWith('.') ? join(entry.parentPath, entry.name) : [],
+  )
+  return new Map(
+    paths.sort().map((path) => {
+      const name = path.slice(from.length + 1).replaceAll('\\', '/')
+      return [name, readFileSync(path, 'utf8')]
+    }),
+  )
+}
+
+/** @param {string} path @param {string} text */
+function put(path, text) {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, text)
+}
