@@ -1,14 +1,11 @@
 import { soon } from '../../failure/soon.ts'
-import { openRow } from '../../rows/open-row.ts'
 import type { Request } from '../store.ts'
-import { type Acted, actAll } from './act.ts'
+import type { Acted } from './act.ts'
 import type { Batch, Engine, Found, Trip } from './engine.ts'
 import type { EngineTime } from './engine-time.ts'
-import { actJointAll } from './joint-act.ts'
-import { type JointFound, jointBatch, openBatch, swapJoint } from './joint-rows.ts'
+import { jointBatch } from './joint-rows.ts'
+import { answerTrip, isOnlyRead, type Unswapped } from './outcome.ts'
 import { createQueue, requestsOf, type Taken } from './queue.ts'
-import type { RemoteRules } from './remote-rules.ts'
-import { type FoundRow, swapRows } from './swaps.ts'
 
 /** The most decisions of one trip. */
 const MOST = 128
@@ -107,15 +104,6 @@ export function createLane(
     return trips.size === 0 && sharedTrips >= STEADY && length >= WORTH_TWO && length < MOST
   }
 
-  /** Whether the engine only reads the rows, so that no other trip may be about their key. */
-  function isRead(first: Request): boolean {
-    const { set, rows } = first
-    if (!rows) return !engine.decides(set as RemoteRules)
-    // The library itself writes down what may be taken back.
-    const isPending = requestsOf(first).some(({ pending }) => pending !== undefined)
-    return isPending || rows.some((row) => !engine.decides(row.set as RemoteRules))
-  }
-
   async function send(batch: Batch): Promise<void> {
     const sentMs = performance.now()
     const trip: Sent = { untilUs: 0, isStale: false, isOvertaken: false }
@@ -124,7 +112,8 @@ export function createLane(
     lastSentMs = sentMs
     trips.add(trip)
     for (const first of batch.firsts) {
-      if (isRead(first)) queue.hold(first.key)
+      // No other trip may be about their key.
+      if (isOnlyRead(engine, first)) queue.hold(first.key)
       for (const request of requestsOf(first)) request.isSent = true
     }
     try {
@@ -151,7 +140,7 @@ export function createLane(
   function fail(firsts: readonly Request[], error: unknown): void {
     for (const first of firsts) {
       for (const request of requestsOf(first)) answers.failed(request, error)
-      if (isRead(first)) queue.release(first.key)
+      if (isOnlyRead(engine, first)) queue.release(first.key)
     }
   }
 
@@ -183,62 +172,17 @@ export function createLane(
     texts: readonly (string | null)[],
     sentMs: number,
   ): void {
-    const { firsts, untilMs, joint } = batch
-    const { nowUs, versions } = found
-    const acted = answers.actedOn({ nowUs, sentMs })
-    if (joint) {
-      finishJoint({ batch, joint, found, texts, todo: [], untilUs: time.at(untilMs), acted })
-      return
-    }
-    const read: FoundRow[] = []
-    for (let i = 0; i < firsts.length; i += 1) {
-      const first = firsts[i]
-      if (!isRead(first)) {
-        const row = openRow((first.set as RemoteRules).row, texts[i], nowUs)
-        if (!row.isCarried) {
-          actAll(first, nowUs, acted)
-          continue
-        }
-        queue.hold(first.key)
-      }
-      const untilUs = time.at(untilMs)
-      const name = batch.names[i]
-      read.push({ first, name, text: texts[i], version: versions?.[i], nowUs, untilUs, acted })
-    }
-    const swapped = () => swapRows(read, engine, answers.failed)
-    if (read.length > 0)
-      void swap(
-        read.map(({ first }) => first),
-        swapped,
-      )
-  }
-
-  /** The same for keys with fields. A row that is not to be touched leaves its requests undone. */
-  function finishJoint(all: JointFound): void {
-    const { batch, joint, found, texts, acted } = all
-    const { rowsOf } = openBatch(joint, texts, found.nowUs)
-    const todo: number[] = []
-    for (const [i, first] of batch.firsts.entries()) {
-      const rows = isRead(first) ? [] : rowsOf(i)
-      if (rows.length > 0 && !rows.some(({ isCarried }) => isCarried)) {
-        actJointAll(first, rows, found.nowUs, acted)
-        continue
-      }
-      if (!isRead(first)) queue.hold(first.key)
-      todo.push(i)
-    }
-    const firsts = todo.map((i) => batch.firsts[i])
-    if (todo.length > 0) {
-      void swap(firsts, () => swapJoint({ ...all, todo }, engine, answers.failed))
-    }
+    const acted = answers.actedOn({ nowUs: found.nowUs, sentMs })
+    const untilUs = () => time.at(batch.untilMs)
+    const { failed } = answers
+    const left = answerTrip(engine, { batch, found, texts, untilUs, acted, failed })
+    if (left.firsts.length > 0) void swap(left)
   }
 
   /** Requests about these keys stay in line meanwhile, so that they keep their order. */
-  async function swap(
-    firsts: readonly Request[],
-    swapped: () => Promise<readonly Request[]>,
-  ): Promise<void> {
-    const lost = await swapped()
+  async function swap({ firsts, swap }: Unswapped): Promise<void> {
+    for (const { key } of firsts) queue.hold(key)
+    const lost = await swap()
     for (const first of firsts) if (!lost.includes(first)) queue.release(first.key)
     if (lost.length > 0) {
       answers.contended(lost.length)

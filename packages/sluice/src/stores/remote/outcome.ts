@@ -1,0 +1,83 @@
+import { openRow } from '../../rows/open-row.ts'
+import type { Request } from '../store.ts'
+import { type Acted, actAll } from './act.ts'
+import type { Batch, Engine, Found, JointBatch } from './engine.ts'
+import { actJointAll } from './joint-act.ts'
+import { openBatch, swapJoint } from './joint-rows.ts'
+import { requestsOf } from './queue.ts'
+import type { RemoteRules } from './remote-rules.ts'
+import { type FoundRow, swapRows } from './swaps.ts'
+
+/** Visited is a trip that has come back with rows. */
+export interface Visited {
+  readonly batch: Batch
+  readonly found: Found
+  readonly texts: readonly (string | null)[]
+  /** The instant of the engine's clock from which on nothing is to be changed. */
+  untilUs(): number
+  readonly acted: Acted
+  failed(request: Request, error: unknown): void
+}
+
+/** Unswapped is the requests whose rows a trip has only read. */
+export interface Unswapped {
+  readonly firsts: readonly Request[]
+  /** Decides, replaces the rows, and returns the requests that were lost to another writer. */
+  swap(): Promise<readonly Request[]>
+}
+
+/** isOnlyRead tells whether the engine does no more than read the rows of these requests. */
+export function isOnlyRead(engine: Engine, first: Request): boolean {
+  const { set, rows } = first
+  if (!rows) return !engine.decides(set as RemoteRules)
+  // The library itself writes down what may be taken back.
+  const isPending = requestsOf(first).some(({ pending }) => pending !== undefined)
+  return isPending || rows.some((row) => !engine.decides(row.set as RemoteRules))
+}
+
+/** answerTrip answers the requests that the engine has decided, and returns the others. */
+export function answerTrip(engine: Engine, trip: Visited): Unswapped {
+  const { joint } = trip.batch
+  return joint ? answerJoint(engine, joint, trip) : answerRows(engine, trip)
+}
+
+function answerRows(engine: Engine, trip: Visited): Unswapped {
+  const { batch, texts, acted, failed } = trip
+  const { nowUs, versions } = trip.found
+  const read: FoundRow[] = []
+  for (const [i, first] of batch.firsts.entries()) {
+    if (!isOnlyRead(engine, first)) {
+      const row = openRow((first.set as RemoteRules).row, texts[i], nowUs)
+      if (!row.isCarried) {
+        actAll(first, nowUs, acted)
+        continue
+      }
+    }
+    const [name, text, version] = [batch.names[i], texts[i], versions?.[i]]
+    read.push({ first, name, text, version, nowUs, untilUs: trip.untilUs(), acted })
+  }
+  return {
+    firsts: read.map(({ first }) => first),
+    swap: () => swapRows(read, engine, failed),
+  }
+}
+
+/** The same for keys with fields. A row that is not to be touched leaves its requests undone. */
+function answerJoint(engine: Engine, joint: JointBatch, trip: Visited): Unswapped {
+  const { batch, found, texts, acted, failed } = trip
+  const { rowsOf } = openBatch(joint, texts, found.nowUs)
+  const todo: number[] = []
+  for (const [i, first] of batch.firsts.entries()) {
+    const rows = isOnlyRead(engine, first) ? [] : rowsOf(i)
+    if (rows.length > 0 && !rows.some(({ isCarried }) => isCarried)) {
+      actJointAll(first, rows, found.nowUs, acted)
+    } else {
+      todo.push(i)
+    }
+  }
+  const untilUs = trip.untilUs()
+  return {
+    firsts: todo.map((i) => batch.firsts[i]),
+    swap: () => swapJoint({ batch, joint, found, texts, todo, untilUs, acted }, engine, failed),
+  }
+}
