@@ -181,6 +181,43 @@ for (const [name, start] of Object.entries(servers)) {
       await expect.poll(() => limiter.peek('alice').remaining).toBe(2)
     })
 
+    it.each<[string, object | string, string]>([
+      ['an object', { error: 'slow down' }, 'application/json'],
+      ['a text', 'slow down', 'text/plain'],
+    ])('refuses with %s as onLimited says, at once or later', async (_what, body, type) => {
+      for (const answer of [(change: object) => change, async (change: object) => change]) {
+        const ask = await open({
+          rules: tokenBucket({ limit: 1, per: '1h' }),
+          onLimited: ({ decision }) =>
+            answer({ status: 420, body, fields: [['x-left', String(decision?.remaining)]] }),
+        })
+        expect((await ask()).status).toBe(200)
+        const refused = await ask()
+        const { headers } = refused
+        expect([refused.status, headers.get('x-left'), headers.get('retry-after')]).toEqual([
+          420,
+          '0',
+          '3600',
+        ])
+        // Nest's exception filter makes an object of a text.
+        const isFiltered = name === 'nest' && typeof body === 'string'
+        const sent = isFiltered ? { statusCode: 420, message: body } : body
+        expect(headers.get('content-type')).toContain(isFiltered ? 'application/json' : type)
+        expect(await refused.text()).toBe(typeof sent === 'string' ? sent : JSON.stringify(sent))
+        await running?.close()
+      }
+    })
+
+    it('reports a result of onLimited that is none', async () => {
+      const ask = await open({
+        rules: tokenBucket({ limit: 1, per: '1h' }),
+        onLimited: () => ({ stauts: 503 }) as object,
+        onError: (error) => expect(String(error)).toContain('"stauts"'),
+      })
+      expect((await ask()).status).toBe(200)
+      expect((await ask()).status).toBe(500)
+    })
+
     it('refuses nobody in shadow, and claims nothing', async () => {
       const ask = await open({ rules: tokenBucket({ limit: 1, per: '1h' }), shadow: true })
       for (let i = 0; i < 3; i += 1) {

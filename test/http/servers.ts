@@ -16,7 +16,12 @@ import { rateLimit as forFetch } from 'sluice/fetch'
 import { rateLimit as forHono } from 'sluice/hono'
 import { rateLimit as forKoa } from 'sluice/koa'
 import { rateLimit as forNest } from 'sluice/nest'
-import { rateLimit as forNode, type RateLimitOptions } from 'sluice/node'
+import {
+  rateLimit as forNode,
+  type Limited,
+  type RateLimitOptions,
+  type RefusalChange,
+} from 'sluice/node'
 
 /** Options that do not look at the request of a framework. */
 export type CommonOptions = Omit<
@@ -31,12 +36,15 @@ export type CommonOptions = Omit<
   | 'onDecision'
   | 'onError'
 > & {
+  readonly onError?: (error: unknown) => void
   /** The header that a request's key, cost and skip are read from. */
   readonly byHeaders?: boolean
   /** The header that the partition key is read from. */
   readonly partitionHeader?: string
   /** What each request turns out to cost. */
   readonly finally?: number
+  /** As of every framework; it cannot look at the request. */
+  readonly onLimited?: (limited: Limited<unknown>) => RefusalChange | Promise<RefusalChange>
   /** Called by the handler. */
   readonly ran?: () => void
 }

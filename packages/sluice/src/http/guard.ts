@@ -8,7 +8,8 @@ import { addressText } from './address.ts'
 import type { AddressSource } from './client-address.ts'
 import { endPermit, type Spent } from './ending.ts'
 import { type Field, fieldsOf, holdsAny } from './fields.ts'
-import { checkHttp, type Limited, type RateLimitOptions } from './http-options.ts'
+import { checkHttp, type RateLimitOptions } from './http-options.ts'
+import { changedBy } from './limited-change.ts'
 import { createLocator } from './located.ts'
 import { partitionOf } from './partition.ts'
 import { forbidden, neverOf, type Refusal, refusalOf } from './refusal.ts'
@@ -158,7 +159,10 @@ export function createGuard<Request, Response>(
   }
 
   /** Without an entrance no response ends the permit. */
-  function concludePermit(asked: Asked<Request>, permit: RequestPermit | NoPermit): Entrance {
+  function concludePermit(
+    asked: Asked<Request>,
+    permit: RequestPermit | NoPermit,
+  ): Later<Entrance> {
     if (!permit.allowed) return conclude(asked, permit.decision)
     try {
       return conclude(asked, permit.decision, permit)
@@ -181,7 +185,11 @@ export function createGuard<Request, Response>(
     )
   }
 
-  function conclude(asked: Asked<Request>, decision: Decision, permit?: RequestPermit): Entrance {
+  function conclude(
+    asked: Asked<Request>,
+    decision: Decision,
+    permit?: RequestPermit,
+  ): Later<Entrance> {
     const { request, key, cost, rules } = asked
     // Shadow mode is about rules; a block refuses all the same.
     const shadowed = shadow && !decision.allowed && decision.source !== 'blocked'
@@ -210,14 +218,12 @@ export function createGuard<Request, Response>(
     decision: Decision | undefined,
     refusal: Refusal,
     fields: readonly Field[],
-  ): Entrance {
-    const limited: Limited<Request> = { request, key, decision, ...refusal }
-    const change = onLimited?.(limited)
-    if (!change) return { ...PASSED, fields, refusal }
-    const { status = refusal.status, body = refusal.body, fields: others = [] } = change
-    const names = new Set(others.map(([name]) => name.toLowerCase()))
-    const kept = refusal.fields.filter(([name]) => !names.has(name.toLowerCase()))
-    return { ...PASSED, fields, refusal: { status, body, fields: [...kept, ...others] } }
+  ): Later<Entrance> {
+    if (!onLimited) return { ...PASSED, fields, refusal }
+    return after<unknown, Entrance>(
+      onLimited({ request, key, decision, ...refusal }),
+      (change) => ({ ...PASSED, fields, refusal: changedBy(refusal, change) }),
+    )
   }
 
   function report(error: unknown, request: Request): void {

@@ -10,10 +10,12 @@ import { type Address, type AddressSet, parseBlock } from './address.ts'
 import type { Trust } from './client-address.ts'
 import type { FinalCost } from './ending.ts'
 import { type Dialect, dialects, type Field } from './fields.ts'
+import type { RefusalChange } from './limited-change.ts'
 import type { CostOption, RequestCost } from './request-cost.ts'
 import type { AnyLimiter, RequestKey } from './request-key.ts'
 
 export type { Ending } from './ending.ts'
+export type { RefusalChange } from './limited-change.ts'
 export type { RequestCost } from './request-cost.ts'
 export type { RequestKey } from './request-key.ts'
 export type { RequestLimit, RequestPermit } from './request-limit.ts'
@@ -96,19 +98,11 @@ export interface RateLimitOptions<Request, Response = unknown> {
   readonly partitionKey?: (request: Request) => string | undefined
   /** Decides and reports, and refuses no request because of a rule. A block refuses all the same. */
   readonly shadow?: boolean
-  /** May change how a request is refused. */
-  readonly onLimited?: (limited: Limited<Request>) => Partial<RefusalChange> | undefined
+  /** May change how a request is refused; also later, by a promise. Nothing, or undefined, changes nothing. */
+  readonly onLimited?: (limited: Limited<Request>) => Later<RefusalChange | undefined>
   readonly onDecision?: (report: Report<Request>) => void
   /** Called with what goes wrong where no framework can report it. Default: `console.error`. */
   readonly onError?: (error: unknown, request: Request) => void
-}
-
-/** RefusalChange is what `onLimited` may change of a refusal. */
-export interface RefusalChange {
-  readonly status: number
-  readonly body: string
-  /** Added, or in place of those of the same name. */
-  readonly fields: readonly Field[]
 }
 
 const NAMES: readonly string[] = [

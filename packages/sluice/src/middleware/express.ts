@@ -8,6 +8,7 @@ export type {
   Ending,
   Limited,
   RateLimitOptions,
+  RefusalChange,
   Report,
   RequestCost,
   RequestKey,

@@ -17,6 +17,7 @@ export type {
   Ending,
   Limited,
   RateLimitOptions,
+  RefusalChange,
   Report,
   RequestCost,
   RequestKey,

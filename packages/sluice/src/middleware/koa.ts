@@ -12,6 +12,7 @@ export type {
   Ending,
   Limited,
   RateLimitOptions,
+  RefusalChange,
   Report,
   RequestCost,
   RequestKey,

@@ -6,6 +6,7 @@ import { exposed, hasOrigin } from '../http/fields.ts'
 import { type Framework, ofExpress, ofFastify } from '../http/framework.ts'
 import { createGuard } from '../http/guard.ts'
 import type { RateLimitOptions } from '../http/http-options.ts'
+import type { Refusal } from '../http/refusal.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
 import { whenDone } from '../http/when-done.ts'
 
@@ -13,6 +14,7 @@ export type {
   Ending,
   Limited,
   RateLimitOptions,
+  RefusalChange,
   Report,
   RequestCost,
   RequestKey,
@@ -66,7 +68,7 @@ export function rateLimit(
         const others = response.getHeader('access-control-expose-headers')
         response.header('access-control-expose-headers', exposed(fields, others))
       }
-      if (refusal) throw new HttpException(bodyOf(refusal.body), refusal.status)
+      if (refusal) throw new HttpException(bodyOf(refusal), refusal.status)
       if (limit) request.rateLimit = limit
       if (delayMs > 0) await systemClock.sleep(delayMs)
       return isGone(raw, outgoing) ? drop(outgoing) : true
@@ -89,12 +91,14 @@ function drop(response: ServerResponse): Promise<never> {
   return new Promise(() => {})
 }
 
-/** Nest writes objects as they are. */
-function bodyOf(text: string): string | object {
+/** Nest writes objects as they are; of a text its filter makes `{ statusCode, message }`. */
+function bodyOf({ body, fields }: Refusal): string | object {
+  const type = fields.find(([name]) => name.toLowerCase() === 'content-type')?.[1]
+  if (!type?.includes('json')) return body
   try {
-    return JSON.parse(text)
+    return JSON.parse(body)
   } catch {
-    return text
+    return body
   }
 }
 

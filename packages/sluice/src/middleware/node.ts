@@ -11,6 +11,7 @@ export type {
   Ending,
   Limited,
   RateLimitOptions,
+  RefusalChange,
   Report,
   RequestCost,
   RequestKey,
