@@ -1,9 +1,9 @@
-// 20 requests a minute for everybody, and three a minute for the report.
+// 20 requests a minute, three a minute for the report, and no limit for the health check.
 import 'reflect-metadata'
 import { Controller, Get, Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { tokenBucket } from 'sluice'
-import { RateLimit, rateLimit } from 'sluice/nest'
+import { RateLimit, rateLimit, SkipRateLimit } from 'sluice/nest'
 
 @Controller()
 class AppController {
@@ -16,6 +16,12 @@ class AppController {
   @RateLimit({ rules: tokenBucket({ limit: 3, per: '1m', name: 'report' }) })
   report() {
     return 'a report'
+  }
+
+  @Get('health')
+  @SkipRateLimit()
+  health() {
+    return 'healthy'
   }
 }
 

@@ -139,6 +139,12 @@ describe('the guard', () => {
     })
   })
 
+  it.each([undefined, null])('leaves the tier to the policy where tier gives %s', async (tier) => {
+    const policy = createPolicy({ tiers: { free: one, pro: ten }, defaultTier: 'pro' })
+    const guard = createGuard<object, object>({ policy, tier: () => tier })
+    expect((await guard.enter({}, incoming)).limit?.decision.capacity).toBe(10)
+  })
+
   it('says what a partition key must be', async () => {
     const guard = createGuard<object, object>({ rules: ten, partitionKey: () => 7 as never })
     expect(() => guard.enter({}, incoming)).toThrow(/partitionKey must give a string .* got 7/)

@@ -122,10 +122,10 @@ export function createGuard<Request, Response>(
   function decide(
     request: Request,
     key: RequestKey,
-    tier: string | undefined,
+    tier: string | undefined | null,
     cost: RequestCost,
   ): Later<Entrance> {
-    const call = tier === undefined ? undefined : { tier }
+    const call = tier === undefined || tier === null ? undefined : { tier }
     const asked = { request, key, call, cost, rules: rulesFor(key as string, call) }
     return needsPermit || holdsAny(asked.rules) ? acquire(asked) : check(asked)
   }

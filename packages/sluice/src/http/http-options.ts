@@ -55,8 +55,11 @@ export interface RateLimitOptions<Request, Response = unknown> {
    * other fields than these two no `key` is needed.
    */
   readonly key?: (request: Request) => Later<RequestKey | undefined | null>
-  /** The tier of the key, where it is known from the request; only with a policy. */
-  readonly tier?: (request: Request) => Later<string | undefined>
+  /**
+   * The tier of the key, where it is known from the request; undefined or null leaves it to the policy. Only
+   * with a policy.
+   */
+  readonly tier?: (request: Request) => Later<string | undefined | null>
   /**
    * What the request costs: units for all rules, or an object with units for each by its name. Both may
    * be functions of the request. Default 1.

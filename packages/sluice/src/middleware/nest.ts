@@ -38,17 +38,21 @@ const ofNest: Framework<{ readonly raw?: IncomingMessage; readonly ip?: string }
 /** Where Nest keeps the guards of a controller or handler. */
 const GUARDS = '__guards__'
 
+/** Where decorators note which guards of ours count a controller or handler; no other does. */
+const COUNTING = 'sluice:counting'
+
 /**
  * rateLimit is a guard for Nest, on Express or Fastify: `@UseGuards(rateLimit({ rules }))`, or
  * `app.useGlobalGuards(rateLimit({ rules }))`. A refusal is an `HttpException`, for the app's
- * exception filters to see.
+ * exception filters to see. `@RateLimit` and `@SkipRateLimit` replace it for a controller or handler.
  */
 export function rateLimit(
   options: RateLimitOptions<ExecutionContext, ExecutionContext>,
 ): CanActivate {
   const guard = createGuard(options, true)
-  return {
+  const nestGuard: CanActivate = {
     async canActivate(context) {
+      if (!isCounted(nestGuard, context)) return true
       const http = context.switchToHttp()
       const request = http.getRequest()
       const raw: IncomingMessage = request.raw ?? request
@@ -74,6 +78,7 @@ export function rateLimit(
       return isGone(raw, outgoing) ? drop(outgoing) : true
     },
   }
+  return nestGuard
 }
 
 /**
@@ -102,20 +107,48 @@ function bodyOf({ body, fields }: Refusal): string | object {
   }
 }
 
-/** RateLimit limits a controller or one of its handlers: `@RateLimit({ rules })`. */
+/**
+ * RateLimit limits a controller or one of its handlers, in place of what would limit it otherwise: that of
+ * a handler replaces that of its controller, and either replaces global guards of `rateLimit`. Several at
+ * one place all count.
+ */
 export function RateLimit(
   options: RateLimitOptions<ExecutionContext, ExecutionContext>,
 ): ClassDecorator & MethodDecorator {
   const guard = rateLimit(options)
-  return (target: object, _name?: string | symbol, descriptor?: PropertyDescriptor) => {
-    const guarded = descriptor ? descriptor.value : target
-    const { getMetadata, defineMetadata } = Reflect as unknown as Metadata
-    defineMetadata(GUARDS, [...(getMetadata(GUARDS, guarded) ?? []), guard], guarded)
-  }
+  return decorator((place) => {
+    define(GUARDS, [...(metadata.getMetadata(GUARDS, place) ?? []), guard], place)
+    define(COUNTING, [...(metadata.getOwnMetadata(COUNTING, place) ?? []), guard], place)
+  })
+}
+
+/** SkipRateLimit leaves a controller or one of its handlers alone: no guard of `rateLimit` counts it. */
+export function SkipRateLimit(): ClassDecorator & MethodDecorator {
+  return decorator((place) => define(COUNTING, [], place))
+}
+
+function decorator(decorate: (place: object) => void): ClassDecorator & MethodDecorator {
+  return (target: object, _name?: string | symbol, descriptor?: PropertyDescriptor) =>
+    decorate(descriptor ? descriptor.value : target)
+}
+
+/** Tells whether a guard counts a request: its handler decides, else its controller. */
+function isCounted(guard: CanActivate, context: ExecutionContext): boolean {
+  const counting =
+    metadata.getMetadata(COUNTING, context.getHandler()) ??
+    metadata.getMetadata(COUNTING, context.getClass())
+  return counting === undefined || counting.includes(guard)
 }
 
 /** What reflect-metadata, which Nest brings, adds to `Reflect`. */
 interface Metadata {
   getMetadata(name: string, target: object): unknown[] | undefined
+  getOwnMetadata(name: string, target: object): unknown[] | undefined
   defineMetadata(name: string, value: unknown, target: object): void
+}
+
+const metadata = Reflect as unknown as Metadata
+
+function define(name: string, value: unknown, place: object): void {
+  metadata.defineMetadata(name, value, place)
 }
