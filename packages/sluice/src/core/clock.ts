@@ -1,4 +1,5 @@
 import { SluiceError, shown } from './errors.ts'
+import { createSystemTime } from './system-time.ts'
 
 /**
  * Clock tells the time and waits. It belongs to a store: all limiters of one store share it.
@@ -11,48 +12,17 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-// Read once: performance.now() goes on from here whatever happens to the wall clock.
-const ORIGIN_US = Math.round(performance.timeOrigin * 1_000)
-const now = performance.now.bind(performance)
-
-interface NodeProcess {
-  readonly versions?: { readonly node?: string }
-  hrtime(): [seconds: number, nanoseconds: number]
-}
-
-/** The same clock as performance.now(), and cheaper to read; the others have no better one. */
-function readerOf(process: NodeProcess | undefined): () => number {
-  if (!process?.versions?.node) return () => ORIGIN_US + Math.floor(now() * 1_000)
-  const { hrtime } = process
-  const zeroUs = ORIGIN_US - Math.round(zeroOf(hrtime))
-  return () => {
-    const time = hrtime()
-    // `| 0` floors it, and lets V8 divide as integers.
-    return time[0] * 1_000_000 + zeroUs + ((time[1] / 1_000) | 0)
-  }
-}
-
-/** What `hrtime` read when performance.now() was 0. Reading it first makes the difference too small. */
-function zeroOf(hrtime: NodeProcess['hrtime']): number {
-  let zeroUs = Number.NEGATIVE_INFINITY
-  for (let i = 0; i < 10; i += 1) {
-    const [seconds, nanoseconds] = hrtime()
-    zeroUs = Math.max(zeroUs, seconds * 1_000_000 + nanoseconds / 1_000 - now() * 1_000)
-  }
-  return zeroUs
-}
-
 /** Longer timeouts overflow 32 bits and fire at once. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
 
 /**
- * systemClock is anchored to the wall clock once, when the process starts, and monotonic after:
- * setting the machine's time neither mints nor takes units.
+ * systemClock is anchored to the wall clock once, when it is first read, and monotonic after:
+ * setting the machine's time neither mints nor takes units. The fake timers of test runners move it.
  */
 export const systemClock: Clock = {
-  nowUs: readerOf((globalThis as { process?: NodeProcess }).process),
+  nowUs: createSystemTime(),
   sleep(ms, signal) {
-    const untilMs = now() + ms
+    const untilUs = systemClock.nowUs() + ms * 1_000
     return new Promise((resolve, reject) => {
       let timer: ReturnType<typeof setTimeout>
       const abort = () => {
@@ -60,7 +30,7 @@ export const systemClock: Clock = {
         reject(signal?.reason)
       }
       const sleepOn = () => {
-        const leftMs = Math.ceil(untilMs - now())
+        const leftMs = Math.ceil((untilUs - systemClock.nowUs()) / 1_000)
         if (leftMs > 0) {
           timer = setTimeout(sleepOn, Math.min(leftMs, LONGEST_TIMEOUT_MS))
         } else {
@@ -87,8 +57,8 @@ export function steadyClock(clock: Clock): () => number {
       `a clock has the functions nowUs() and sleep(ms, signal), got ${shown(clock)}.`,
     )
   }
-  // It is steady by itself, and this is on the hot path.
-  if (clock === systemClock) return clock.nowUs
+  // Steady by itself, and anchored for each store: a fake year does not last into the next store.
+  if (clock === systemClock) return createSystemTime()
   const first = clock.nowUs()
   if (!Number.isSafeInteger(first) || first < 0) {
     throw new SluiceError(
