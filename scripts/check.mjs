@@ -16,6 +16,7 @@ const all = [
   { name: 'exports and files', run: 'node scripts/exports.mjs', after: 'published files' },
   { name: 'publint', run: 'npm run publint', after: 'published files' },
   { name: 'attw', run: 'npm run attw', after: 'published files' },
+  { name: 'packed size', run: 'npm run --silent packed', after: 'published files' },
   { name: 'knip', run: 'knip' },
   { name: 'bundle size', run: 'npm run --silent size' },
   { name: 'unit tests', run: 'vitest run --project unit', isTest: true },

@@ -1,13 +1,15 @@
 // @ts-check
-// npm run build: makes the published files in packages/sluice/dist of what tsc wrote to
-// packages/sluice/build. Scripts lose their comments and the long names of locals; declarations keep
-// the comments, and CommonJS has one file of them for each entry, which points to those of ESM.
+// npm run build: makes the files that packages/sluice publishes. `dist` is made of what tsc wrote to
+// `build`: scripts lose their comments and the long names of locals; declarations keep the comments, and
+// CommonJS has one file of them for each entry, which points to those of ESM. The documents are those
+// of the repository, with links that work elsewhere.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, resolve } from 'node:path'
 import { minifySync, parseSync } from 'vite'
 
-const root = resolve(import.meta.dirname, '../packages/sluice')
+const repository = resolve(import.meta.dirname, '..')
+const root = join(repository, 'packages/sluice')
 const dist = join(root, 'dist')
 const stamp = join(root, 'build/.dist')
 
@@ -24,6 +26,10 @@ if (before.size === 0 || !existsSync(stamp) || readFileSync(stamp, 'utf8') !== m
   for (const [path, text] of after) if (before.get(path) !== text) put(join(dist, path), text)
   for (const path of before.keys()) if (!after.has(path)) rmSync(join(dist, path))
   put(stamp, made)
+}
+for (const name of ['README', 'SECURITY', 'docs/reference/errors', 'docs/reference/limiter']) {
+  const text = readFileSync(join(repository, `${name}.md`), 'utf8')
+  put(join(root, `${name}.md`), withWholeLinks(text, posix.dirname(name)))
 }
 
 /** The files of `dist`, by their paths in it. */
@@ -45,8 +51,9 @@ function published() {
 
 /** @param {string} name @param {string} text @param {boolean} module */
 function minified(name, text, module) {
-  // The names of functions and classes stay, for stack traces.
-  const result = minifySync(name, text, { module, mangle: { toplevel: false } })
+  // Names stay for stack traces: in CommonJS, which is for tests, only those of classes.
+  const keepNames = { class: true, function: module }
+  const result = minifySync(name, text, { module, mangle: { toplevel: true, keepNames } })
   if (result.errors.length > 0) throw new Error(`${name}: ${result.errors[0].message}`)
   return result.code
 }
@@ -95,6 +102,18 @@ function declarationsForCommonJs(name) {
   }
   if (types.length > 0) lines.push(`export type { ${types.join(', ')} } from ${from} ${attributes}`)
   return `${lines.join('\n')}\n`
+}
+
+/**
+ * A document of a folder, whose links to files lead to the repository.
+ * @param {string} text @param {string} folder
+ */
+function withWholeLinks(text, folder) {
+  const { homepage } = JSON.parse(manifest)
+  return text.replace(/\]\((?!https?:|#)([^)]+)\)/g, (_, link) => {
+    const kind = /\.(png|svg)$/.test(link) ? 'raw' : 'blob'
+    return `](${homepage}/${kind}/main/${posix.join(folder, link)})`
+  })
 }
 
 /** @param {string} name */
