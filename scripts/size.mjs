@@ -10,7 +10,7 @@ import { build } from 'vite'
 const limits = [
   { name: 'createLimiter, tokenBucket', from: 'index', most: 20_500 },
   { name: 'redisStore', from: 'stores/redis/redis', most: 42_000 },
-  { name: 'remoteStore', from: 'stores/remote/remote', most: 32_000 },
+  { name: 'remoteStore', from: 'stores/remote/remote', most: 32_500 },
 ]
 
 const root = resolve(import.meta.dirname, '..')

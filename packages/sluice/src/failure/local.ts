@@ -19,8 +19,16 @@ type AnyTable = Table<RuleSet, AnyKey>
 /** What is wanted, and what a permit then holds. */
 type LocalWanted = Wanted & { result?: Held | undefined }
 
+/** Local does in this process what was wanted of a store that is down. */
+export interface Local {
+  /** Whether a permit was given here. */
+  holds(held: Held): boolean
+  act(wanted: LocalWanted): Decision | undefined
+  clear(): void
+}
+
 /** createLocal keeps the shares of a fleet's rules in memory while the store is down. */
-export function createLocal(clock: Clock, fleetSize: number, fields?: readonly string[]) {
+export function createLocal(clock: Clock, fleetSize: number, fields?: readonly string[]): Local {
   let opened: AnyTable | undefined
   const sets = new WeakMap<RuleSet, RuleSet>()
   /** The permits that were given here. */
@@ -64,10 +72,8 @@ export function createLocal(clock: Clock, fleetSize: number, fields?: readonly s
   }
 
   return {
-    /** Whether a permit was given here. */
-    holds: (held: Held) => holders.has(held),
-    /** Does what was wanted of the store. */
-    act(wanted: LocalWanted): Decision | undefined {
+    holds: (held) => holders.has(held),
+    act(wanted) {
       const { verb, set, cost, held, change = 0 } = wanted
       const key = wanted.fields ?? wanted.key
       // Nothing to undo where nothing was ever decided here.

@@ -11,6 +11,10 @@ import type { Timed, TimeLimit } from './time-limit.ts'
 export type Wanted = Pick<Request, 'verb' | 'set' | 'key' | 'cost'> &
   Partial<Pick<Request, 'fields' | 'generation' | 'held' | 'change' | 'isCounted'>>
 
+/** Asked is what a limiter asks about one key, and KeyTexts that key. */
+export type Asked = Pick<Wanted, 'set' | 'key' | 'fields' | 'cost'>
+export type KeyTexts = Pick<Wanted, 'key' | 'fields'>
+
 /** Who is told of a request, and what answers it when the store does not. */
 export interface PendingParts {
   readonly limit: TimeLimit
