@@ -314,7 +314,7 @@ describe('plain http', () => {
     const { count, start } = started(() => {
       throw new Error('of the handler')
     })
-    const port = await open(start, {})
+    const port = await open(start, {} as never)
     const client = ask(port, '/')
     await sleep(50)
     expect(count()).toBe(0)
@@ -331,7 +331,7 @@ describe('plain http', () => {
         response.end('hello')
       })
     })
-    const port = await open(start, {})
+    const port = await open(start, {} as never)
     expect(await (await fetch(`http://127.0.0.1:${port}`)).text()).toBe('hello')
     await expect.poll(count).toBe(0)
     expect(seen).toEqual([1, 1])

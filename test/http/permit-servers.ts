@@ -27,7 +27,7 @@ import {
 import type { Running } from './servers.ts'
 
 /** Options that do not look at the request of a framework, and what handlers are told. */
-export interface PermitOptions extends RateLimitOptions<unknown, unknown> {
+export type PermitOptions = RateLimitOptions<unknown, unknown> & {
   /** Called when a handler runs. */
   readonly reached?: (limit: RequestLimit | undefined) => void
 }
@@ -62,8 +62,8 @@ function nodeStream(): Readable {
   return stream
 }
 
-function optionsOf<Options>({ reached: _, ...options }: PermitOptions): Options {
-  return options as Options
+function optionsOf({ reached: _, ...options }: PermitOptions): RateLimitOptions<unknown, unknown> {
+  return options as RateLimitOptions<unknown, unknown>
 }
 
 async function listening(server: Server): Promise<Running> {
@@ -147,7 +147,7 @@ export const permitServers: Record<string, (options: PermitOptions) => Promise<R
 
   async fetch(options) {
     const limited = forFetch<[{ incoming: { socket: { remoteAddress?: string } } }]>({
-      ...optionsOf<RateLimitOptions<Request, Response>>(options),
+      ...optionsOf(options),
       address: (_request, { incoming }) => incoming.socket.remoteAddress,
     })
     const handler = limited(async (request) => {

@@ -77,7 +77,7 @@ function optionsFor<Request>(
     ...read,
     ...partition,
     ...(final === undefined ? {} : { finalCost: () => final }),
-  }
+  } as RateLimitOptions<Request, unknown>
 }
 
 function hello({ ran }: CommonOptions): string {

@@ -6,6 +6,7 @@ import type { Framework } from './framework.ts'
 import { createGuard, type Entrance } from './guard.ts'
 import type { RateLimitOptions } from './http-options.ts'
 import type { RequestLimit } from './request-limit.ts'
+import type { AnyRules } from './rule-types.ts'
 import { whenDone } from './when-done.ts'
 
 /** Next goes on with the request, or reports an error. */
@@ -14,8 +15,12 @@ type Next = (error?: unknown) => void
 /**
  * connect is `rateLimit` for Node's own requests and responses, as Express passes them, too.
  */
-export function connect<Request extends IncomingMessage, Response extends ServerResponse>(
-  options: RateLimitOptions<Request, Response>,
+export function connect<
+  Request extends IncomingMessage,
+  Response extends ServerResponse,
+  Rules extends AnyRules,
+>(
+  options: RateLimitOptions<Request, Response, Rules>,
   framework?: Framework<Request>,
 ): (request: Request, response: Response, next: Next) => void {
   const guard = createGuard(options, framework !== undefined)

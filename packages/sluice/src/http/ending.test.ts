@@ -2,11 +2,12 @@ import { describe, expect, it, vi } from 'vitest'
 import { concurrency } from '../algorithms/concurrency.ts'
 import { leakyBucket } from '../algorithms/leaky-bucket.ts'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
+import type { Rule } from '../core/rule.ts'
 import { createLimiter } from '../limiter/limiter.ts'
 import { manualClock } from '../testing/manual-clock.ts'
 import type { Ending } from './ending.ts'
 import { createGuard } from './guard.ts'
-import type { RateLimitOptions } from './http-options.ts'
+import type { RequestOptions } from './http-options.ts'
 
 const incoming = { method: 'GET', peer: '192.0.2.1', header: () => undefined }
 const requests = tokenBucket({ limit: 10, per: '1h', name: 'requests' })
@@ -15,7 +16,7 @@ const held = concurrency({ limit: 2, hold: '1m', name: 'held' })
 const all = { requests: 1, tokens: 100, held: 1 }
 
 /** A guard for alice, what is left to her, and how many permits are open. */
-function guarded(options: Partial<RateLimitOptions<object, object>> = {}) {
+function guarded(options: RequestOptions<object, object> = {}) {
   const limiter = createLimiter([requests, tokens, held], { clock: manualClock() })
   const onError = vi.fn()
   const guard = createGuard<object, object>({
@@ -50,14 +51,14 @@ describe('a request', () => {
   })
 
   it('has a permit only where something is to be ended', async () => {
-    const only = async (options: Partial<RateLimitOptions<object, object>>) => {
-      const guard = createGuard<object, object>({ rules: requests, ...options })
+    const only = async (options: RequestOptions<object, object>, rules: Rule[] = [requests]) => {
+      const guard = createGuard<object, object>({ rules, ...options })
       return (await guard.enter({}, incoming)).limit
     }
     expect(await only({})).toMatchObject({ decision: { remaining: 9 }, permit: undefined })
     expect((await only({ permit: true }))?.permit).toMatchObject({ allowed: true })
     expect((await only({ finalCost: () => 0 }))?.permit).toMatchObject({ allowed: true })
-    expect((await only({ rules: held }))?.permit).toMatchObject({ allowed: true })
+    expect((await only({}, [held]))?.permit).toMatchObject({ allowed: true })
     expect(await only({ skip: () => true })).toBeUndefined()
   })
 
@@ -147,7 +148,7 @@ describe('finalCost', () => {
 
   it('after an abort lowers nothing, unless it has read that it was one', async () => {
     const spent = async (
-      finalCost: RateLimitOptions<object, object>['finalCost'],
+      finalCost: RequestOptions<object, object>['finalCost'],
       isWhole = false,
     ) => {
       const { guard, left, enter } = guarded({ finalCost })

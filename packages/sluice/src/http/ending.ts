@@ -14,11 +14,11 @@ export interface Ending {
 }
 
 /** FinalCost is the option `finalCost`. */
-export type FinalCost<Request, Response> = (
+export type FinalCost<Request, Response, Cost = RequestCost> = (
   request: Request,
   response: Response,
   ending: Ending,
-) => Later<RequestCost | undefined>
+) => Later<Cost | undefined>
 
 /** Spent is a permit that the guard ends with the response, and what it was given for. */
 export interface Spent {

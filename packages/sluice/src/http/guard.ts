@@ -6,7 +6,7 @@ import { rulesOf } from '../limiter/rules-of.ts'
 import type { AsyncLimiter, CallOptions, Limiter } from '../limiter/verbs.ts'
 import { addressText } from './address.ts'
 import type { AddressSource } from './client-address.ts'
-import { endPermit, type Spent } from './ending.ts'
+import { endPermit, type FinalCost, type Spent } from './ending.ts'
 import { type Field, fieldsOf, holdsAny } from './fields.ts'
 import { checkHttp, type RateLimitOptions } from './http-options.ts'
 import { changedBy } from './limited-change.ts'
@@ -16,6 +16,7 @@ import { forbidden, neverOf, type Refusal, refusalOf } from './refusal.ts'
 import { costOption, isTooMuch, type RequestCost, unitsFor } from './request-cost.ts'
 import { type RequestKey, requestKeys } from './request-key.ts'
 import type { RequestLimit, RequestPermit } from './request-limit.ts'
+import type { AnyRules } from './rule-types.ts'
 
 /** Incoming is what the guard looks at of a request, whatever the framework. */
 export interface Incoming extends AddressSource {
@@ -72,18 +73,21 @@ interface Asked<Request> {
  * createGuard checks the options of `rateLimit`, and decides by them. `hasIp` tells whether the framework
  * finds the addresses of clients by itself, if it is set up so.
  */
-export function createGuard<Request, Response>(
-  options: RateLimitOptions<Request, Response>,
+export function createGuard<Request, Response, Rules extends AnyRules = AnyRules>(
+  given: RateLimitOptions<Request, Response, Rules>,
   hasIp = false,
 ): Guard<Request, Response> {
+  // Types of keys and costs are for callers.
+  const options = given as RateLimitOptions<Request, Response>
   const { limiter, trust, allowed, denied, ipv6Bits, headers } = checkHttp(
     options as RateLimitOptions<never, never>,
     hasIp,
   )
-  const { key: keyOf, tier: tierOf, cost: given = 1, finalCost, skip, shadow = false } = options
+  const { key: keyOf, tier: tierOf, cost: units = 1, skip, shadow = false } = options
+  const finalCost = options.finalCost as FinalCost<Request, Response> | undefined
   const { countPreflights = false, partitionKey, permit: isWanted = false } = options
   const { onLimited, onDecision, onError = logError } = options
-  const cost = costOption(given)
+  const cost = costOption(units)
   const locator = createLocator(trust, ipv6Bits, options.trustProxy !== undefined)
   const keys = requestKeys(limiter, keyOf !== undefined, locator.text)
   const rulesFor = rulesOf(limiter)

@@ -4,21 +4,22 @@ import type { Later } from '../core/later.ts'
 import { checkFunction, checkOptions, checkWhole } from '../core/options.ts'
 import type { Rule } from '../core/rule.ts'
 import { createLimiter } from '../limiter/limiter.ts'
-import type { Policy } from '../limiter/policy.ts'
 import type { AsyncLimiter, Limiter } from '../limiter/verbs.ts'
 import { type Address, type AddressSet, parseBlock } from './address.ts'
 import type { Trust } from './client-address.ts'
 import type { FinalCost } from './ending.ts'
 import { type Dialect, dialects, type Field } from './fields.ts'
 import type { RefusalChange } from './limited-change.ts'
-import type { CostOption, RequestCost } from './request-cost.ts'
-import type { AnyLimiter, RequestKey } from './request-key.ts'
+import type { RequestCost } from './request-cost.ts'
+import type { RequestKey } from './request-key.ts'
+import type { AnyRules, CostOf, FinalCostOf, GivenKeyOf, Limits } from './rule-types.ts'
 
 export type { Ending } from './ending.ts'
 export type { RefusalChange } from './limited-change.ts'
 export type { RequestCost } from './request-cost.ts'
 export type { RequestKey } from './request-key.ts'
 export type { RequestLimit, RequestPermit } from './request-limit.ts'
+export type { AnyRules } from './rule-types.ts'
 
 /** Report tells of one decision about a request. */
 export interface Report<Request> {
@@ -43,18 +44,24 @@ export interface Limited<Request> {
   readonly body: string
 }
 
-/** RateLimitOptions are the options of `rateLimit`, the same for every framework. */
-export interface RateLimitOptions<Request, Response = unknown> {
-  /** One of the three: a limiter, rules for one in memory, or a policy for one in memory. */
-  readonly limiter?: AnyLimiter
-  readonly rules?: Rule | readonly Rule[]
-  readonly policy?: Policy<unknown>
+/**
+ * RateLimitOptions are the options of `rateLimit`, the same for every framework. One of `limiter`, `rules`
+ * and `policy` is given: a limiter, rules for one in memory, or a policy for one in memory.
+ */
+export type RateLimitOptions<
+  Request,
+  Response = unknown,
+  Rules extends AnyRules = AnyRules,
+> = RequestOptions<Request, Response, Rules> & Limits<Rules>
+
+/** RequestOptions are those of `rateLimit` but for what it limits by. */
+export interface RequestOptions<Request, Response = unknown, Rules extends AnyRules = AnyRules> {
   /**
    * Who is asking. Default, and where it gives nothing: the client's address. Where the rules have `by`
    * it gives an object with their fields; `address` is filled in, and `global` is no field. Without
    * other fields than these two no `key` is needed.
    */
-  readonly key?: (request: Request) => Later<RequestKey | undefined | null>
+  readonly key?: (request: Request) => Later<GivenKeyOf<Rules>>
   /**
    * The tier of the key, where it is known from the request; undefined or null leaves it to the policy. Only
    * with a policy.
@@ -64,13 +71,13 @@ export interface RateLimitOptions<Request, Response = unknown> {
    * What the request costs: units for all rules, or an object with units for each by its name. Both may
    * be functions of the request. Default 1.
    */
-  readonly cost?: CostOption<Request>
+  readonly cost?: CostOf<Request, Rules>
   /**
    * What it turned out to cost, once the response has ended: the difference is charged or given back,
    * and undefined keeps the estimate, as does a name that an object leaves out. A client that goes away
    * before the response is done gets nothing back, unless `finalCost` has read `ending.aborted`.
    */
-  readonly finalCost?: FinalCost<Request, Response>
+  readonly finalCost?: FinalCost<Request, Response, FinalCostOf<Rules>>
   /**
    * Gives a permit to every request that is admitted, for handlers that settle costs themselves. Default:
    * only where a rule holds units, or there is a `finalCost`.

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler, Response } from 'express'
 import { connect } from '../http/connect.ts'
 import { ofExpress } from '../http/framework.ts'
-import type { RateLimitOptions } from '../http/http-options.ts'
+import type { AnyRules, RateLimitOptions } from '../http/http-options.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
 
 export type {
@@ -26,6 +26,8 @@ declare global {
 }
 
 /** rateLimit is a middleware for Express 4 and 5: `app.use(rateLimit({ rules }))`. */
-export function rateLimit(options: RateLimitOptions<Request, Response>): RequestHandler {
+export function rateLimit<const Rules extends AnyRules>(
+  options: RateLimitOptions<Request, Response, Rules>,
+): RequestHandler {
   return connect(options, ofExpress)
 }

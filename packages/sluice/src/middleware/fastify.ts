@@ -8,7 +8,7 @@ import type {
 } from 'fastify'
 import { SluiceError, shown } from '../core/errors.ts'
 import { createGuard, type Guard } from '../http/guard.ts'
-import type { RateLimitOptions } from '../http/http-options.ts'
+import type { AnyRules, RateLimitOptions, RequestOptions } from '../http/http-options.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
 import { beforeBody } from './fastify/before-body.ts'
 import { enter, type Next } from './fastify/enter.ts'
@@ -30,8 +30,7 @@ export type Hook = 'onRequest' | 'preParsing' | 'preValidation' | 'preHandler'
 
 const HOOKS: readonly Hook[] = ['onRequest', 'preParsing', 'preValidation', 'preHandler']
 
-/** FastifyOptions are those of `rateLimit`, and when it runs. */
-export interface FastifyOptions extends RateLimitOptions<FastifyRequest, FastifyReply> {
+interface HookOption {
   /**
    * The hook of Fastify that requests are counted in. Default `'onRequest'`, before anything is read of
    * them. A `key` from `request.body` needs `'preValidation'` or `'preHandler'`.
@@ -39,8 +38,22 @@ export interface FastifyOptions extends RateLimitOptions<FastifyRequest, Fastify
   readonly hook?: Hook
 }
 
+/** FastifyOptions are those of `rateLimit`, and when it runs. */
+export type FastifyOptions<Rules extends AnyRules = AnyRules> = HookOption &
+  RateLimitOptions<FastifyRequest, FastifyReply, Rules>
+
 /** RouteLimit is a route's `config.rateLimit`: none, or options in place of the plugin's. */
-export type RouteLimit = false | FastifyOptions
+export type RouteLimit =
+  | false
+  | FastifyOptions
+  | (HookOption & RequestOptions<FastifyRequest, FastifyReply> & NoLimits)
+
+/** A route without limits of its own has those of the plugin. */
+type NoLimits = {
+  readonly limiter?: undefined
+  readonly rules?: undefined
+  readonly policy?: undefined
+}
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -63,7 +76,10 @@ interface Counted {
  * those that are not there. A route's `config: { rateLimit: { … } }` changes options for it, with
  * the same limiter unless it names another; `rateLimit: false` leaves it alone.
  */
-export function rateLimit(options: FastifyOptions): FastifyPluginCallback {
+export function rateLimit<const Rules extends AnyRules>(
+  given: FastifyOptions<Rules>,
+): FastifyPluginCallback {
+  const options = given as FastifyOptions
   checkNoApp(options)
   const base = countedBy(options)
   const ofRoutes = new WeakMap<object, Counted>()
@@ -165,10 +181,11 @@ function checkNoApp(options: unknown): void {
 
 function merged(
   options: FastifyOptions,
-  own: FastifyOptions,
+  own: Exclude<RouteLimit, false>,
   base: Guard<FastifyRequest, FastifyReply>,
 ): FastifyOptions {
   const { limiter, rules, policy, ...rest } = options
   const hasOwn = own.limiter ?? own.rules ?? own.policy
-  return hasOwn ? { ...rest, ...own } : { ...rest, ...own, limiter: base.limiter }
+  const limits = hasOwn ? {} : { limiter: base.limiter }
+  return { ...rest, ...own, ...limits } as FastifyOptions
 }

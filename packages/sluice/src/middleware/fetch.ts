@@ -4,7 +4,7 @@ import { sharedMap } from '../core/shared-map.ts'
 import { exposed } from '../http/fields.ts'
 import { dropped, type Following, followResponse } from '../http/follow-response.ts'
 import { createGuard, type Entrance } from '../http/guard.ts'
-import type { RateLimitOptions } from '../http/http-options.ts'
+import type { AnyRules, RateLimitOptions } from '../http/http-options.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
 
 export type {
@@ -20,17 +20,34 @@ export type {
 } from '../http/http-options.ts'
 
 /** A handler of requests, as Next.js, Bun, Deno and Workers have them. */
-type Handler<Rest extends unknown[]> = (
-  request: Request,
-  ...rest: Rest
+type Handler<Req extends Request, Args extends unknown[]> = (
+  request: Req,
+  ...args: Args
 ) => Response | Promise<Response>
 
-/** FetchOptions are those of `rateLimit`, and how to find out where a request comes from. */
-export interface FetchOptions<Rest extends unknown[] = never[]>
-  extends RateLimitOptions<Request, Response> {
+/**
+ * FetchOptions are those of `rateLimit`, and how to find out where a request comes from. `Rest` is what the
+ * platform passes besides a request, as far as `address` reads it.
+ */
+export type FetchOptions<
+  Rest extends unknown[] = [],
+  Rules extends AnyRules = AnyRules,
+> = RateLimitOptions<Request, Response, Rules> & {
   /** The address at the other end: a `Request` does not have it, the platform knows it. */
   readonly address?: (request: Request, ...rest: Rest) => string | undefined
 }
+
+/** What a handler is called with, which is at least what `address` reads. */
+type Both<Rest extends unknown[], Args extends unknown[]> = Args extends [...Rest, ...unknown[]]
+  ? Args
+  : Rest extends [...Args, ...unknown[]]
+    ? Rest
+    : never
+
+/** Limit makes a handler limited. It is called with what that takes. */
+type Limit<Rest extends unknown[]> = <Req extends Request, Args extends unknown[]>(
+  handler: Handler<Req, Args>,
+) => (request: Req, ...rest: Both<Rest, Args>) => Promise<Response>
 
 const limits = sharedMap<Request, RequestLimit>('request limits')
 
@@ -43,11 +60,11 @@ export function rateLimitOf(request: Request): RequestLimit | undefined {
 }
 
 /** rateLimit wraps a handler: `export const GET = rateLimit({ rules, key })(handler)`. */
-export function rateLimit<Rest extends unknown[]>(
-  options: FetchOptions<Rest>,
-): (handler: Handler<Rest>) => (request: Request, ...rest: Rest) => Promise<Response> {
+export function rateLimit<Rest extends unknown[] = [], const Rules extends AnyRules = AnyRules>(
+  options: FetchOptions<Rest, Rules>,
+): Limit<Rest> {
   const { address, ...others } = options
-  const guard = createGuard(others)
+  const guard = createGuard(others as RateLimitOptions<Request, Response>)
   return (handler) =>
     async (request, ...rest) => {
       // Some platforms leave the signal out.
@@ -55,7 +72,7 @@ export function rateLimit<Rest extends unknown[]>(
       if (signal?.aborted) return dropped()
       const entrance = await guard.enter(request, {
         method: request.method,
-        peer: address?.(request, ...rest),
+        peer: address?.(request, ...(rest as unknown as Rest)),
         header: (name) => request.headers.get(name) ?? undefined,
       })
       const { refusal, limit, delayMs, spent } = entrance
@@ -65,7 +82,7 @@ export function rateLimit<Rest extends unknown[]>(
       const respond = async () => {
         if (delayMs > 0) await systemClock.sleep(delayMs)
         if (signal?.aborted) return dropped()
-        return withFields(await handler(request, ...rest), hasOrigin, entrance)
+        return withFields(await handler(request, ...(rest as never)), hasOrigin, entrance)
       }
       if (!spent) return respond()
       const end = (response: Response, isWhole: boolean) =>

@@ -3,7 +3,7 @@ import { systemClock } from '../core/clock.ts'
 import { exposed, hasOrigin } from '../http/fields.ts'
 import { dropped, followResponse } from '../http/follow-response.ts'
 import { createGuard, type Entrance } from '../http/guard.ts'
-import type { RateLimitOptions } from '../http/http-options.ts'
+import type { AnyRules, RateLimitOptions } from '../http/http-options.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
 import { type NodeRequest, type NodeResponse, whenDone } from '../http/when-done.ts'
 import { refusalResponse } from './fetch.ts'
@@ -28,15 +28,21 @@ declare module 'hono' {
 }
 
 /** HonoOptions are those of `rateLimit`, and how to find out where a request comes from. */
-export interface HonoOptions extends RateLimitOptions<Context, Response> {
+export type HonoOptions<Rules extends AnyRules = AnyRules> = RateLimitOptions<
+  Context,
+  Response,
+  Rules
+> & {
   /** The address at the other end. Default: what Node, Deno or Bun say. */
   readonly address?: (context: Context) => string | undefined
 }
 
 /** rateLimit is a middleware for Hono: `app.use(rateLimit({ rules }))`. */
-export function rateLimit(options: HonoOptions): MiddlewareHandler {
+export function rateLimit<const Rules extends AnyRules>(
+  options: HonoOptions<Rules>,
+): MiddlewareHandler {
   const { address = platformAddress, ...others } = options
-  const guard = createGuard(others)
+  const guard = createGuard(others as RateLimitOptions<Context, Response>)
 
   function act(context: Context, next: Next, entrance: Entrance): Promise<Response | undefined> {
     const { fields, refusal, limit, delayMs, spent } = entrance

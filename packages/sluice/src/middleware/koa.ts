@@ -4,7 +4,7 @@ import { incomingOf, isGone } from '../http/connect.ts'
 import { exposed, type Field, hasOrigin } from '../http/fields.ts'
 import { ofKoa } from '../http/framework.ts'
 import { createGuard } from '../http/guard.ts'
-import type { RateLimitOptions } from '../http/http-options.ts'
+import type { AnyRules, RateLimitOptions } from '../http/http-options.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
 import { whenDone } from '../http/when-done.ts'
 
@@ -28,7 +28,9 @@ declare module 'koa' {
 }
 
 /** rateLimit is a middleware for Koa: `app.use(rateLimit({ rules }))`. */
-export function rateLimit(options: RateLimitOptions<Context, Context>): Middleware {
+export function rateLimit<const Rules extends AnyRules>(
+  options: RateLimitOptions<Context, Context, Rules>,
+): Middleware {
   const guard = createGuard(options, true)
   return async (context, next) => {
     const incoming = incomingOf(context.req, ofKoa, context)

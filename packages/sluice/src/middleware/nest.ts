@@ -5,7 +5,7 @@ import { incomingOf, isGone } from '../http/connect.ts'
 import { exposed, hasOrigin } from '../http/fields.ts'
 import { type Framework, ofExpress, ofFastify } from '../http/framework.ts'
 import { createGuard } from '../http/guard.ts'
-import type { RateLimitOptions } from '../http/http-options.ts'
+import type { AnyRules, RateLimitOptions } from '../http/http-options.ts'
 import type { Refusal } from '../http/refusal.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
 import { whenDone } from '../http/when-done.ts'
@@ -46,8 +46,8 @@ const COUNTING = 'sluice:counting'
  * `app.useGlobalGuards(rateLimit({ rules }))`. A refusal is an `HttpException`, for the app's
  * exception filters to see. `@RateLimit` and `@SkipRateLimit` replace it for a controller or handler.
  */
-export function rateLimit(
-  options: RateLimitOptions<ExecutionContext, ExecutionContext>,
+export function rateLimit<const Rules extends AnyRules>(
+  options: RateLimitOptions<ExecutionContext, ExecutionContext, Rules>,
 ): CanActivate {
   const guard = createGuard(options, true)
   const nestGuard: CanActivate = {
@@ -112,8 +112,8 @@ function bodyOf({ body, fields }: Refusal): string | object {
  * a handler replaces that of its controller, and either replaces global guards of `rateLimit`. Several at
  * one place all count.
  */
-export function RateLimit(
-  options: RateLimitOptions<ExecutionContext, ExecutionContext>,
+export function RateLimit<const Rules extends AnyRules>(
+  options: RateLimitOptions<ExecutionContext, ExecutionContext, Rules>,
 ): ClassDecorator & MethodDecorator {
   const guard = rateLimit(options)
   return decorator((place) => {

@@ -3,7 +3,12 @@ import { addressText } from '../http/address.ts'
 import { clientAddress } from '../http/client-address.ts'
 import { connect, NodeIncoming } from '../http/connect.ts'
 import { logError } from '../http/guard.ts'
-import { type RateLimitOptions, trustOf } from '../http/http-options.ts'
+import {
+  type AnyRules,
+  type RateLimitOptions,
+  type RequestOptions,
+  trustOf,
+} from '../http/http-options.ts'
 import { located } from '../http/located.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
 
@@ -27,7 +32,7 @@ export type {
 export function clientKey({
   trustProxy = 0,
   ipv6Bits = 64,
-}: Pick<RateLimitOptions<never>, 'trustProxy' | 'ipv6Bits'> = {}): (
+}: Pick<RequestOptions<never>, 'trustProxy' | 'ipv6Bits'> = {}): (
   request: IncomingMessage,
 ) => string {
   const trust = trustOf(trustProxy, false)
@@ -52,8 +57,8 @@ export function rateLimitOf(request: IncomingMessage): RequestLimit | undefined 
  * itself and calls `next` only for one that may go ahead. If something is wrong (a `key` that
  * throws, say) it answers with 500 and tells `onError`.
  */
-export function rateLimit(
-  options: RateLimitOptions<IncomingMessage, ServerResponse>,
+export function rateLimit<const Rules extends AnyRules>(
+  options: RateLimitOptions<IncomingMessage, ServerResponse, Rules>,
 ): (request: IncomingMessage, response: ServerResponse, next: () => void) => void {
   const { onError = logError } = options
   const limit = connect(options)
