@@ -1,17 +1,19 @@
 import { expect, it } from 'vitest'
-import { concurrency, createLimiter, createPolicy, fixedWindow } from '../../index.ts'
+import { concurrency, createLimiter, createPolicy, fixedWindow, tokenBucket } from '../../index.ts'
 import { manualClock } from '../../testing/index.ts'
 import { remoteStore } from './remote.ts'
 
-it('leaves a row of other limits as it is where a call charges it nothing', async () => {
+/** A store of rows in a map, and how often they are read. */
+function made() {
   const clock = manualClock()
   const rows = new Map<string, string>()
+  const reads: number[] = []
   const store = remoteStore(
     {
-      read: async (names) => ({
-        texts: names.map((name) => rows.get(name) ?? null),
-        nowUs: clock.nowUs(),
-      }),
+      async read(names) {
+        reads.push(names.length)
+        return { texts: names.map((name) => rows.get(name) ?? null), nowUs: clock.nowUs() }
+      },
       async swap(changes) {
         if (changes.some(({ name, from }) => (rows.get(name) ?? null) !== from)) return false
         for (const { name, to } of changes) rows.set(name, to!)
@@ -20,6 +22,39 @@ it('leaves a row of other limits as it is where a call charges it nothing', asyn
     },
     { clock },
   )
+  return { store, rows, reads }
+}
+
+it('decides in order, in one trip, where keys share a row', async () => {
+  const { store, reads } = made()
+  const limiter = createLimiter(
+    [
+      tokenBucket({ limit: 9, per: '1h', by: 'user' }),
+      fixedWindow({ limit: 4, per: '1h', by: 'org' }),
+    ],
+    { store, timeoutMs: 5_000 },
+  )
+  const keys = [
+    { user: 'alice', org: 'acme' },
+    { user: 'bob', org: 'acme' },
+    { user: 'alice', org: 'acme' },
+    { user: null, org: 'acme' },
+    { user: 'alice', org: 'acme' },
+  ]
+  const decisions = await limiter.checkMany(keys.map((key) => ({ key })))
+  const left = decisions.map(({ allowed, rules }) => [allowed, rules.at(-1)!.remaining])
+  expect(left).toEqual([
+    [true, 3],
+    [true, 2],
+    [true, 1],
+    [true, 0],
+    [false, 0],
+  ])
+  expect(reads).toEqual([3])
+})
+
+it('leaves a row of other limits as it is where a call charges it nothing', async () => {
+  const { store, rows } = made()
   const held = (hold: string) => concurrency({ limit: 9, hold, by: 'user', name: 'held' })
   const policy = createPolicy({
     tierBy: 'user',

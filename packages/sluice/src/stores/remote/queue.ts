@@ -1,6 +1,9 @@
 import type { Request, RequestRow, RuleSet } from '../store.ts'
 
-/** Taken is requests that may go together: of each key the first, which has the others behind it. */
+/**
+ * Taken is requests that may go together, in their order: of each key the first, which has the others behind
+ * it. Those behind requests about other keys that share a row are firsts of their own.
+ */
 export interface Taken {
   readonly firsts: readonly Request[]
   /** The moment of our clock up to which the trip must have begun. */
@@ -64,8 +67,11 @@ export function createQueue(failed: (request: Request, error: unknown) => void):
   function take(nowMs: number, most: number): Taken {
     if (waiting.length === 1) return takeOne(nowMs)
     const lasts = new Map<string, Request>()
+    const lastOfRow = new Map<string, Request>()
     const sets = new Map<string, RuleSet>()
     const firsts: Request[] = []
+    const isLatest = (last: Request, rows: readonly RequestRow[] = []) =>
+      rows.every(({ name }) => lastOfRow.get(name) === last)
     let untilMs = Number.POSITIVE_INFINITY
     let taken = 0
     for (; taken < waiting.length && taken < most; taken += 1) {
@@ -74,9 +80,11 @@ export function createQueue(failed: (request: Request, error: unknown) => void):
       if (last && last.set !== request.set) break
       if (request.rows && !fitsIn(sets, request.rows)) break
       if (isHeld(request) || isLate(request, nowMs)) continue
-      if (last) last.next = request
+      // Behind others that share one of its rows it is a first again, so that all keep their order.
+      if (last && isLatest(last, request.rows)) last.next = request
       else firsts.push(request)
       lasts.set(request.key, request)
+      for (const { name } of request.rows ?? []) lastOfRow.set(name, request)
       if (request.dueMs < untilMs) untilMs = request.dueMs
     }
     set(taken === waiting.length ? [] : waiting.slice(taken))

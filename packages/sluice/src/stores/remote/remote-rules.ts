@@ -26,3 +26,27 @@ export function remoteRules(rules: readonly Rule[]): RemoteRules {
   if (laid.penalty) lines.push(lineOf(laid.penalty, -1, laid.penaltyAt))
   return { ...laid, lines, row: openRowFor(lines, layout.stride) }
 }
+
+/** Known is the set of the rules that lead to it, and where more rules lead. */
+interface Known {
+  set?: RemoteRules
+  readonly next: WeakMap<Rule, Known>
+}
+
+/**
+ * createRemoteRules gives the same set for the same rules. Requests that share a row go in one trip only if
+ * they have the same set for it.
+ */
+export function createRemoteRules(): (rules: readonly Rule[]) => RemoteRules {
+  const none: Known = { next: new WeakMap() }
+  return (rules) => {
+    let known = none
+    for (const rule of rules) {
+      const next: Known = known.next.get(rule) ?? { next: new WeakMap() }
+      known.next.set(rule, next)
+      known = next
+    }
+    known.set ??= remoteRules(rules)
+    return known.set
+  }
+}

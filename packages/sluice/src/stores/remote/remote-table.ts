@@ -11,7 +11,7 @@ import { createEngineTime } from './engine-time.ts'
 import { type Answers, createLane, type Lane } from './lane.ts'
 import { createLeases, type LeaseOptions } from './leases.ts'
 import type { RowNames } from './names.ts'
-import { type RemoteRules, remoteRules } from './remote-rules.ts'
+import { createRemoteRules, type RemoteRules } from './remote-rules.ts'
 import { spread } from './spread.ts'
 
 /** RemoteTable is the table of one limiter name; each limiter opens it with its own timeout. */
@@ -38,7 +38,8 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
   const lanes = new Map<number, Lane>()
   const denied = parts.denyCache && createDenyCache(parts.denyCache)
   const leases = lease && createLeases(lease, giveBack)
-  const noRules = remoteRules([])
+  const setOf = createRemoteRules()
+  const noRules = setOf([])
   let contended = 0
 
   function use(rules: readonly Rule[], off: readonly string[] = []): RuleSet {
@@ -46,7 +47,7 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
       check(rule)
       engine.prepare(rule)
     }
-    return isJoint ? jointSet(rules, fields, off, remoteRules) : remoteRules(rules)
+    return isJoint ? jointSet(rules, fields, off, setOf) : setOf(rules)
   }
 
   /** The rows that a request about a key with fields is about. */
