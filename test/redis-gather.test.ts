@@ -44,6 +44,30 @@ const options = { timeoutMs: 20_000 }
 const rule = tokenBucket({ limit: 10, per: '10s' })
 
 describe('calls on their way to Redis', () => {
+  it('keep their order where the script leaves one to the library, whose limits are new', async () => {
+    const { store } = timedStore(redis.client)
+    const tier = (limit: number) => fixedWindow({ limit, per: '1m', by: 'user' })
+    const policy = createPolicy({
+      tierBy: 'user',
+      tiers: { small: tier(3), large: tier(6) },
+      defaultTier: 'small',
+      rules: fixedWindow({ limit: 5, per: '1m', by: 'global', name: 'everyone' }),
+    })
+    const limiter = createLimiter(policy, { store, ...options })
+    await limiter.checkMany([{ key: { user: 'b' } }])
+    policy.setTier('b', 'large')
+    const users = ['a', 'b', 'a', 'b', 'a']
+    const decisions = await limiter.checkMany(users.map((user) => ({ key: { user } })))
+    const left = decisions.map(({ allowed, rules }) => [allowed, rules[1].remaining])
+    expect(left).toEqual([
+      [true, 3],
+      [true, 2],
+      [true, 1],
+      [true, 0],
+      [false, 0],
+    ])
+  })
+
   it('go at once when none is under way, and together while one is, 128 at a time', async () => {
     const { wire, trips, hold, letGo } = createGate()
     const { store } = timedStore(redis.client, wire)

@@ -100,7 +100,7 @@ function openLocal(clock: Clock, fields: readonly string[] | undefined): AnyTabl
   const store = memoryStore({ clock })
   if (!fields) return store.open('local', [], true) as AnyTable
   const tables = fields.map((field) => store.open(field, [], true))
-  return createJointTable(fields, tables, true) as AnyTable
+  return createJointTable(fields, tables) as AnyTable
 }
 
 /** uncounted is a decision that was not counted: it passes or not, and nothing else is known. */

@@ -205,6 +205,25 @@ describe('a limiter whose rules have fields', () => {
   })
 })
 
+it.each(Object.entries(stores))(
+  'a refusal carries rows over to new limits on %s',
+  (_name, make) => {
+    const clock = manualClock()
+    const store = make(clock)
+    const by = 'user'
+    const before = createLimiter(fixedWindow({ limit: 5, per: '5ms', by }), { store })
+    before.charge({ user: 'a' }, 5)
+    before.close()
+    const limiter = createLimiter(
+      [fixedWindow({ limit: 5, per: '1m', by }), gcra({ limit: 9, per: '1m', by: 'org' })],
+      { store },
+    )
+    expect(limiter.allow({ user: 'a', org: 'x' })).toBe(false)
+    clock.advance(30)
+    expect(limiter.allow({ user: 'a', org: 'x' })).toBe(false)
+  },
+)
+
 describe('where another thread resets a key as soon as it is refused', () => {
   function made(): Store {
     const store = sharedMemoryStore({ clock: manualClock(), maxKeys: 1_000 })

@@ -9,13 +9,9 @@ import { decideInTurns } from './joint-turns.ts'
 type JointTable = Table<JointSet, FieldKey>
 
 /** createJointTable decides over several keys: `tables` has the table of each field. */
-export function createJointTable(
-  fields: readonly string[],
-  tables: readonly Table[],
-  mayChange: boolean,
-): JointTable {
+export function createJointTable(fields: readonly string[], tables: readonly Table[]): JointTable {
   const isExact = tables.every(({ ask }) => ask !== undefined)
-  const decider = isExact ? decideExactly(tables) : decideInTurns(tables, mayChange)
+  const decider = isExact ? decideExactly(tables) : decideInTurns(tables)
   const { nowUs } = tables[0]
   return {
     isShared: tables.some(({ isShared }) => isShared),
@@ -127,7 +123,7 @@ export function openJointTable(
   const isJoint = tables.length === 1 || tables.every(({ ask }) => ask !== undefined)
   const slow = ruleLists.flat().find(({ algorithm }) => algorithm.delays)
   if (!isJoint && slow) throw unjoined(slow)
-  return createJointTable(fields, tables, mayChange)
+  return createJointTable(fields, tables)
 }
 
 /** tableName is what a store knows the rows of a field by. A limiter's name has no tab. */

@@ -15,7 +15,7 @@ import {
  * decideInTurns decides over tables that other threads change meanwhile: it looks at all, then spends from
  * one after another. If one refuses after all, it gives back what it spent from the others.
  */
-export function decideInTurns(tables: readonly Table[], carries: boolean): JointDecider {
+export function decideInTurns(tables: readonly Table[]): JointDecider {
   function decideEach(
     { parts }: JointSet,
     keys: FieldKey,
@@ -25,16 +25,12 @@ export function decideInTurns(tables: readonly Table[], carries: boolean): Joint
   ): Decision[] {
     const decideOn = ({ field, set, places }: JointPart, spends: boolean) =>
       tables[field].decide(set, keys[field]!, costIn(cost, places), spends, nowUs)
-    const look = () => parts.map((part) => decideOn(part, false))
-    const seen = look()
+    const seen = parts.map((part) => decideOn(part, false))
     if (!spend) return seen
     if (!seen.every(({ allowed }) => allowed)) {
-      if (!carries) return seen
       // A refusal carries rows over to these rules, as a check of cost 0 does.
-      for (const { field, set } of parts) tables[field].decide(set, keys[field]!, 0, true, nowUs)
-      const now = look()
-      // Others may have given units back meanwhile.
-      return now.every(({ allowed }) => allowed) ? seen : now
+      for (const { field, set } of parts) tables[field].allow(set, keys[field]!, 0, nowUs)
+      return seen
     }
     const decisions: Decision[] = []
     for (const part of parts) {

@@ -269,7 +269,7 @@ local function check(opened, plan, at, most)
   local k = units
   for i = at, at + most - 1 do
     local row = opened[plan[i]]
-    if not row or row.block > now then return end
+    if row.block > now then return end
     local rules, s = row.set.rules, row.s
     for j = 1, #rules do
       if not admits(rules[j], s[j], plan[k]) then return end
@@ -418,14 +418,23 @@ local function act_all(rows, requests)
   end
 end
 
+-- A request about a row that was not opened is left to the library, and so are those behind it that share
+-- one of its rows: they keep their order.
+local is_whole, left = true, {}
+local function is_left(opened, rows, from, to)
+  if is_whole then return false end
+  local any = false
+  for i = from, to do any = any or left[rows[i]] or not opened[rows[i]] end
+  for i = from, to do left[rows[i]] = left[rows[i]] or any end
+  return any
+end
+
 -- Does a request about several rows that is a text.
 local function act_text(opened, word)
   local which, requests = match(word, '^([%d,]+)@(.*)$')
   local rows = numbers(which)
-  for i, k in ipairs(rows) do
-    if not opened[k] then return end
-    rows[i] = opened[k]
-  end
+  if is_left(opened, rows, 1, #rows) then return end
+  for i, k in ipairs(rows) do rows[i] = opened[k] end
   act_all(rows, requests)
 end
 
@@ -435,6 +444,7 @@ if string.sub(ARGV[3], 1, 1) == '[' then
   for k = 1, #KEYS do
     local set = sets[plan[k]]
     if set then opened[k] = open(KEYS[k], values[k], set) end
+    is_whole = is_whole and opened[k]
   end
   local at = #KEYS + 1
   while plan[at] do
@@ -442,7 +452,7 @@ if string.sub(ARGV[3], 1, 1) == '[' then
       act_text(opened, plan[at])
       at = at + 1
     else
-      check(opened, plan, at + 1, plan[at])
+      if not is_left(opened, plan, at + 1, at + plan[at]) then check(opened, plan, at + 1, plan[at]) end
       at = at + 1 + plan[at]
       at = at + 1 + plan[at]
     end

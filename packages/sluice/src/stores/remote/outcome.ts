@@ -65,19 +65,30 @@ function answerRows(engine: Engine, trip: Visited): Unswapped {
 /** The same for keys with fields. A row that is not to be touched leaves its requests undone. */
 function answerJoint(engine: Engine, joint: JointBatch, trip: Visited): Unswapped {
   const { batch, found, texts, acted, failed } = trip
-  const { rowsOf } = openBatch(joint, texts, found.nowUs)
+  const { rowsOf, opened } = openBatch(joint, texts, found.nowUs)
   const todo: number[] = []
+  /** Requests behind others that were left undone, and share one of these rows, were left too. */
+  const left = new Set<number>()
   for (const [i, first] of batch.firsts.entries()) {
-    const rows = isOnlyRead(engine, first) ? [] : rowsOf(i)
+    const places = joint.places[i]
+    const isLeft = isOnlyRead(engine, first) || places.some((place) => left.has(place))
+    const rows = isLeft ? [] : rowsOf(i)
     if (rows.length > 0 && !rows.some(({ isCarried }) => isCarried)) {
       actJointAll(first, rows, found.nowUs, acted)
-    } else {
-      todo.push(i)
+      continue
     }
+    todo.push(i)
+    for (const place of places) left.add(place)
   }
   const untilUs = trip.untilUs()
+  const firsts = todo.map((i) => batch.firsts[i])
+  // Others of this trip have changed these rows since they were read.
+  const isStale = todo.some((i) => joint.places[i].some((place) => opened[place]?.isChanged))
   return {
-    firsts: todo.map((i) => batch.firsts[i]),
-    swap: () => swapJoint({ batch, joint, found, texts, todo, untilUs, acted }, engine, failed),
+    firsts,
+    swap: async () =>
+      isStale
+        ? firsts
+        : swapJoint({ batch, joint, found, texts, todo, untilUs, acted }, engine, failed),
   }
 }
