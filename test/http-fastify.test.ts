@@ -1,9 +1,10 @@
 import fastify, { type FastifyInstance } from 'fastify'
-import { compositeKey, tokenBucket } from 'sluice'
+import { compositeKey, createPolicy, tokenBucket } from 'sluice'
 import { type FastifyOptions, rateLimit } from 'sluice/fastify'
 import { afterEach, describe, expect, it } from 'vitest'
 
 const rules = tokenBucket({ limit: 1, per: '1h' })
+const policy = createPolicy({ tiers: { free: rules }, defaultTier: 'free' })
 const hooks = ['onRequest', 'preParsing', 'preValidation', 'preHandler'] as const
 
 interface Login {
@@ -83,7 +84,7 @@ describe('a body that is not parsed yet', () => {
     ['key', { key: userOf }],
     ['key', { key: (request) => `user:${userOf(request)}` }],
     ['key', { key: async (request) => userOf(await Promise.resolve(request)) }],
-    ['tier', { tier: userOf }],
+    ['tier', { rules: undefined, policy, tier: userOf }],
     ['skip', { skip: (request) => userOf(request) === 'root' }],
     ['cost', { cost: (request) => (request.body as string).length }],
     ['cost', { cost: { 'token-bucket': (request) => (request.body as string).length } }],

@@ -96,6 +96,6 @@ it.each<[string, (options: never) => unknown]>([
   ['clientKey', ({ trustProxy }) => clientKey({ trustProxy })],
 ])("%s refuses 'framework', which it has none of", (_name, make) => {
   expect(() => make({ rules: two, trustProxy: 'framework' } as never)).toThrow(
-    /got 'framework': only Express, Fastify, Koa and Nest/,
+    /got "framework"\. Only Express, Fastify, Koa and Nest/,
   )
 })

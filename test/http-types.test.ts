@@ -58,6 +58,8 @@ describe('rateLimit', () => {
       // @ts-expect-error
       () => forExpress({ rules, keyGenerator: () => 'alice' }),
       // @ts-expect-error
+      () => forExpress({ rules, tier: () => 'free' }),
+      // @ts-expect-error
       () => forExpress(rules),
       // @ts-expect-error
       () => forExpress({ rules, headers: ['draft-8'] }),

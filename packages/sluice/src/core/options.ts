@@ -25,10 +25,11 @@ export function checkOptions(
   }
 }
 
-/** checkFunction throws unless `value` is a function or left out. */
-export function checkFunction(where: string, value: unknown): void {
+/** checkFunction throws unless `value` is a function or left out; `of` says of what. */
+export function checkFunction(where: string, value: unknown, of = ''): void {
   if (value === undefined || typeof value === 'function') return
-  throw new SluiceError('SLUICE_OPTION', `${where} must be a function, got ${shown(value)}.`)
+  const what = of === '' ? 'a function' : `a function ${of}`
+  throw new SluiceError('SLUICE_OPTION', `${where} must be ${what}, got ${shown(value)}.`)
 }
 
 /** checkWhole returns `value` if it is a whole number from `least` to `most`, and throws otherwise. */

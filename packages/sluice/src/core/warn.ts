@@ -3,13 +3,18 @@ interface WarningProcess {
   emitWarning?(message: string, options: { readonly type: string; readonly code: string }): void
 }
 
+/** warningCodes lists every code a warning may carry, with its meaning in one line. */
+export const warningCodes = {
+  SLUICE_TRUST_PROXY: 'a framework trusts proxies, and rateLimit was not told of any',
+} as const
+
 const told = new Set<string>()
 
 /**
  * warnOnce warns of a setting that is probably a mistake, once for each text in a process: by
  * `process.emitWarning` where there is one, else by `console.warn`.
  */
-export function warnOnce(code: string, message: string): void {
+export function warnOnce(code: keyof typeof warningCodes, message: string): void {
   if (told.has(message)) return
   told.add(message)
   const { process } = globalThis as { process?: WarningProcess }

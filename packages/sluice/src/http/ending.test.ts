@@ -51,7 +51,10 @@ describe('a request', () => {
   })
 
   it('has a permit only where something is to be ended', async () => {
-    const only = async (options: RequestOptions<object, object>, rules: Rule[] = [requests]) => {
+    const only = async (
+      options: Omit<RequestOptions<object, object>, 'tier'>,
+      rules: Rule[] = [requests],
+    ) => {
       const guard = createGuard<object, object>({ rules, ...options })
       return (await guard.enter({}, incoming)).limit
     }

@@ -255,7 +255,7 @@ describe('the guard', () => {
   it.each<[object, RegExp]>([
     [{ shadow: 'false' }, /shadow must be true or false/],
     [{ allowList: null }, /allowList must be a list/],
-    [{ denyList: ['::ffff:10.0.0.0/8'] }, /is no address or block/],
+    [{ denyList: ['::ffff:10.0.0.0/8'] }, /item 1 must be an address or a block/],
   ])('refuses %o', (options, message) =>
     expect(() => createGuard({ rules: one, ...options })).toThrow(message),
   )

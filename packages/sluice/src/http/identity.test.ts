@@ -67,3 +67,16 @@ describe('addressKey', () => {
     expect(addressKey('2001:db8:0:7::1', 128)).toBe('2001:db8:0:7:0:0:0:1')
   })
 })
+
+describe('keys of what is no function', () => {
+  it('say what to write', () => {
+    expect(() => apiKey('x-api-key' as never)).toThrow(
+      /got "x-api-key"\. Write apiKey\(\(request\) => request\.headers\['x-api-key'\]\)/,
+    )
+    expect(() => jwtSubject('sub' as never)).toThrow(/Write jwtSubject\(\(request\) =>/)
+  })
+
+  it('say that a token is verified first', () => {
+    expect(() => jwtSubject(() => 'eyJhbGciOi' as never)({})).toThrow(/Verify the token first/)
+  })
+})

@@ -1,3 +1,4 @@
+import { SluiceError, shown } from '../core/errors.ts'
 import { compositeKey } from '../core/key.ts'
 import { after, type Later } from '../core/later.ts'
 import { addressText, parseAddress } from './address.ts'
@@ -16,6 +17,7 @@ export type KeyOf<Request> = (request: Request) => Later<string | undefined>
 export function apiKey<Request>(
   secretOf: (request: Request) => Later<string | undefined | null>,
 ): KeyOf<Request> {
+  checkReader('apiKey', secretOf, "request.headers['x-api-key']")
   const keyOf = (secret: string | undefined | null) => {
     if (typeof secret !== 'string' || secret === '') return undefined
     return after(hashOf(secret), (hash) => `key:${hash}`)
@@ -48,7 +50,14 @@ export interface Claims {
 export function jwtSubject<Request>(
   claimsOf: (request: Request) => Later<Claims | undefined | null>,
 ): KeyOf<Request> {
+  checkReader('jwtSubject', claimsOf, 'request.auth?.payload')
   const keyOf = (claims: Claims | undefined | null) => {
+    if (typeof claims === 'string') {
+      throw new SluiceError(
+        'SLUICE_OPTION',
+        'jwtSubject: the function must give the claims of a verified token, got a text. Verify the token first.',
+      )
+    }
     const { iss, sub } = claims ?? {}
     if (typeof sub !== 'string' || sub === '') return undefined
     const issuer = typeof iss === 'string' ? iss : ''
@@ -56,6 +65,15 @@ export function jwtSubject<Request>(
     return after(hashOf(`${issuer.length}:${issuer}${sub}`), (hash) => `sub#${hash}`)
   }
   return (request) => after(claimsOf(request), keyOf)
+}
+
+function checkReader(where: string, read: unknown, example: string): void {
+  if (typeof read === 'function') return
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `${where} must be given a function of the request, got ${shown(read)}. Write ` +
+      `${where}((request) => ${example}).`,
+  )
 }
 
 /** Subjects and issuers up to this length are left readable. */

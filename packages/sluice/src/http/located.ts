@@ -15,8 +15,8 @@ export function located(client: Found): Located {
   if (address) return { ...client, address }
   throw new SluiceError(
     'SLUICE_OPTION',
-    'rateLimit: the address of this request is not known. Give `key`, `address`, or `trustProxy` ' +
-      'if a proxy of yours writes X-Forwarded-For.',
+    'rateLimit: the address of this request is not known. Give `key`, or `trustProxy: 1` if a proxy of ' +
+      'yours writes X-Forwarded-For; in sluice/fetch and sluice/hono, `address` can tell it, too.',
   )
 }
 

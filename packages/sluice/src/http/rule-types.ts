@@ -10,7 +10,13 @@ export type AnyRules = Rule | readonly Rule[]
 /** Limits are the options of which exactly one is given. */
 export type Limits<Rules extends AnyRules = AnyRules> =
   | { readonly limiter: AnyLimiter; readonly rules?: undefined; readonly policy?: undefined }
-  | { readonly rules: Rules; readonly limiter?: undefined; readonly policy?: undefined }
+  | {
+      readonly rules: Rules
+      readonly limiter?: undefined
+      readonly policy?: undefined
+      /** Tiers are those of a policy. */
+      readonly tier?: undefined
+    }
   | { readonly policy: Policy<unknown>; readonly limiter?: undefined; readonly rules?: undefined }
 
 /** The address is filled in where a key leaves it out. */

@@ -7,6 +7,7 @@ import type {
   RouteOptions,
 } from 'fastify'
 import { SluiceError, shown } from '../core/errors.ts'
+import { checkGiven } from '../http/check-options.ts'
 import { createGuard, type Guard } from '../http/guard.ts'
 import type { AnyRules, RateLimitOptions, RequestOptions } from '../http/http-options.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
@@ -81,6 +82,7 @@ export function rateLimit<const Rules extends AnyRules>(
 ): FastifyPluginCallback {
   const options = given as FastifyOptions
   checkNoApp(options)
+  checkGiven(options)
   const base = countedBy(options)
   const ofRoutes = new WeakMap<object, Counted>()
   /** The guards of routes that have a hook of their own. */

@@ -29,4 +29,16 @@ describe('rateLimit of fetch handlers', () => {
     clock.advance(10_000)
     expect((await ask('alice')).status).toBe(200)
   })
+
+  it('says how to write what was swapped', async () => {
+    const rules = fixedWindow({ limit: 1, per: '10s' })
+    const hello = () => new Response('hello')
+    const write = /rateLimit\(\{ rules, key \}\)\(handler\)/
+    expect(() => rateLimit(hello as never)).toThrow(write)
+    const limited = rateLimit({ rules, key: () => 'alice' }) as (given: unknown) => unknown
+    expect(() => limited(new Request('http://localhost/'))).toThrow(/got a request/)
+    expect(() => limited({ rules })).toThrow(write)
+    expect(() => rateLimit(undefined as never)).toThrow(/got undefined/)
+    expect(() => rateLimit({ rules, address: '192.0.2.1' as never })).toThrow(/must be a function/)
+  })
 })

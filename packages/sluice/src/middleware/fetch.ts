@@ -1,6 +1,8 @@
 import { systemClock } from '../core/clock.ts'
-import { SluiceError } from '../core/errors.ts'
+import { SluiceError, shown } from '../core/errors.ts'
+import { checkFunction } from '../core/options.ts'
 import { sharedMap } from '../core/shared-map.ts'
+import { checkGiven } from '../http/check-options.ts'
 import { exposed } from '../http/fields.ts'
 import { dropped, type Following, followResponse } from '../http/follow-response.ts'
 import { createGuard, type Entrance } from '../http/guard.ts'
@@ -63,10 +65,13 @@ export function rateLimitOf(request: Request): RequestLimit | undefined {
 export function rateLimit<Rest extends unknown[] = [], const Rules extends AnyRules = AnyRules>(
   options: FetchOptions<Rest, Rules>,
 ): Limit<Rest> {
+  checkGiven(options, ' Write rateLimit({ rules, key })(handler).')
   const { address, ...others } = options
+  checkFunction('rateLimit: address', address, 'of the request')
   const guard = createGuard(others as RateLimitOptions<Request, Response>)
-  return (handler) =>
-    async (request, ...rest) => {
+  return (handler) => {
+    if (typeof handler !== 'function') throw noHandler(handler)
+    return async (request, ...rest) => {
       // Some platforms leave the signal out.
       const { signal } = request as { readonly signal?: AbortSignal }
       if (signal?.aborted) return dropped()
@@ -90,6 +95,16 @@ export function rateLimit<Rest extends unknown[] = [], const Rules extends AnyRu
       const node = nodeOf(rest[0])
       return followResponse({ method: request.method, node, signal, respond, end })
     }
+  }
+}
+
+function noHandler(given: unknown): SluiceError {
+  return new SluiceError(
+    'SLUICE_OPTION',
+    `rateLimit: the handler must be a function, got ${given instanceof Request ? 'a request' : shown(given)}. ` +
+      'rateLimit(options) takes a handler and gives the limited one: ' +
+      'export const GET = rateLimit({ rules, key })(handler).',
+  )
 }
 
 /** Node's request and response, as `@hono/node-server` passes them beside a request. */

@@ -1,5 +1,7 @@
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { systemClock } from '../core/clock.ts'
+import { checkFunction } from '../core/options.ts'
+import { checkGiven } from '../http/check-options.ts'
 import { exposed, hasOrigin } from '../http/fields.ts'
 import { dropped, followResponse } from '../http/follow-response.ts'
 import { createGuard, type Entrance } from '../http/guard.ts'
@@ -41,7 +43,9 @@ export type HonoOptions<Rules extends AnyRules = AnyRules> = RateLimitOptions<
 export function rateLimit<const Rules extends AnyRules>(
   options: HonoOptions<Rules>,
 ): MiddlewareHandler {
+  checkGiven(options)
   const { address = platformAddress, ...others } = options
+  checkFunction('rateLimit: address', address, 'of the context')
   const guard = createGuard(others as RateLimitOptions<Context, Response>)
 
   function act(context: Context, next: Next, entrance: Entrance): Promise<Response | undefined> {

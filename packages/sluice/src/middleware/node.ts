@@ -1,14 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { addressText } from '../http/address.ts'
+import { checkGiven, trustOf } from '../http/check-options.ts'
 import { clientAddress } from '../http/client-address.ts'
 import { connect, NodeIncoming } from '../http/connect.ts'
 import { logError } from '../http/guard.ts'
-import {
-  type AnyRules,
-  type RateLimitOptions,
-  type RequestOptions,
-  trustOf,
-} from '../http/http-options.ts'
+import type { AnyRules, RateLimitOptions, RequestOptions } from '../http/http-options.ts'
 import { located } from '../http/located.ts'
 import type { RequestLimit } from '../http/request-limit.ts'
 
@@ -60,6 +56,7 @@ export function rateLimitOf(request: IncomingMessage): RequestLimit | undefined 
 export function rateLimit<const Rules extends AnyRules>(
   options: RateLimitOptions<IncomingMessage, ServerResponse, Rules>,
 ): (request: IncomingMessage, response: ServerResponse, next: () => void) => void {
+  checkGiven(options)
   const { onError = logError } = options
   const limit = connect(options)
   return (request, response, next) =>
