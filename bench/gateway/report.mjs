@@ -34,10 +34,10 @@ const texts = {
   },
 }
 
-const preface = `Made by \`npm run bench:gateway -- --doc\`. Every server is a process of its own on the same
-machine, loaded by autocannon in turns, which shares the cores with them. All requests are admitted.
-Ratios are to the first line in the same repetition; ranges are the lowest and highest of all
-repetitions. In the last table decisions are counted, not requests.
+const preface = `Made by \`npm run bench:gateway -- --doc\`. Every server is a process of its own,
+loaded by autocannon in turns on the same machine, so they share its cores. All requests are admitted.
+Ratios are to the first line in the same repetition; ranges are the minimum and maximum of all
+repetitions. The last table counts decisions, not requests.
 `
 
 /**

@@ -21,13 +21,13 @@ const titles = {
   hono: ['Hono on Node', 'hono-rate-limiter'],
 }
 
-const preface = `Made by \`npm run bench:http -- --doc\`. A route that answers with a little JSON, bare, with
-a hook or middleware that does nothing, with one that writes the five fields that we send by default
-and decides nothing, with \`rateLimit\` on memory, and with the framework's usual limiter on memory,
-each server in a process of its own, loaded by autocannon in turns. All requests are admitted; each contestant is first shown to
-refuse the third request with a limit of two. Ratios are to the bare framework in the same
-repetition; ranges are the lowest and highest of all repetitions. The load comes from the same
-machine, so that requests per second say less than the processor time of the server.
+const preface = `Made by \`npm run bench:http -- --doc\`. A route that answers with a small
+JSON document: bare, with an empty hook or middleware, with a hook that only writes the five header
+fields of \`rateLimit\`, with \`rateLimit\` in memory, and with the framework's usual limiter in memory.
+Each server is a process of its own, loaded by autocannon in turns. All requests are admitted. Before
+the measurement each contestant must refuse the third request with a limit of two. Ratios are to the
+bare framework in the same repetition; ranges are the minimum and maximum of all repetitions. The load
+generator shares the machine, so the server's CPU time is more telling than requests per second.
 `
 
 /**

@@ -101,7 +101,7 @@ function bytesTable(rows) {
 
 /** @param {Row[]} rows @returns {[string[], string[][]]} */
 function floodTable(rows) {
-  const header = ['', 'longest stall ms', 'min – max', 'memory MB', 'keys asked']
+  const header = ['', 'longest stall ms', 'min – max', 'memory MB', 'keys called']
   return [
     header,
     rows

@@ -11,8 +11,8 @@ const script = fileURLToPath(new URL('../threads/ways.mjs', import.meta.url))
 const ways = {
   unshared: 'sluice compactStore, one per thread: no common limit',
   shared: 'sluice sharedMemoryStore',
-  'post-message': 'sluice compactStore on the main thread, asked by postMessage',
-  cluster: 'rate-limiter-flexible, processes that ask the cluster’s primary',
+  'post-message': 'sluice compactStore on the main thread, called by postMessage',
+  cluster: 'rate-limiter-flexible, processes that call the cluster’s primary',
 }
 const counts = [1, 2, 4]
 
@@ -69,10 +69,10 @@ export function threadsReport(samples, table) {
   ]
   const about =
     'Thousands of decisions per second of all threads together, 10,000 keys, each string built ' +
-    'anew, all allowed. The last two are asked one call at a time by each thread or process.\n\n' +
+    'anew, all allowed. In the last two rows each thread or process awaits one call at a time.\n\n' +
     `- Time of sharedMemoryStore, times that of compactStore, one thread: ${ratio(of('unshared', 1), of('shared', 1))}.\n` +
     `- Two threads on sharedMemoryStore, times one: ${ratio(of('shared', 2), of('shared', 1))}.\n` +
-    `- One thread on sharedMemoryStore, times asking by postMessage: ${ratio(of('shared', 1), of('post-message', 1))}; ` +
+    `- One thread on sharedMemoryStore, times calling by postMessage: ${ratio(of('shared', 1), of('post-message', 1))}; ` +
     `two: ${ratio(of('shared', 2), of('post-message', 2))}.`
   return { title: 'Threads', about, text: table(header, rows) }
 }

@@ -92,7 +92,7 @@ export const workloads = {
   },
   zipf: {
     about: (keys) =>
-      `${keys} keys, the k-th most popular asked 1 / k times as often as the first, built for ` +
+      `${keys} keys, the k-th most popular called 1 / k times as often as the first, built for ` +
       'each call; the popular ones are over their limit.',
     limit: 100,
     keys: 1_000_000,
@@ -122,7 +122,7 @@ export const workloads = {
   },
   flood: {
     about: (keys) =>
-      `${keys} distinct keys, each asked once, on an empty store that keeps a fifth of them if it ` +
+      `${keys} distinct keys, each called once, on an empty store that keeps a fifth of them if it ` +
       'can be bounded; all allowed.',
     limit: 1_000,
     keys: 5_020_000,

@@ -18,11 +18,11 @@ import { workloads } from './workloads.mjs'
 /** sections are all parts of a run. */
 export const sections = [...Object.keys(workloads), 'bytes', 'frozen']
 
-const preface = `Made by \`npm run bench:redis -- --doc\`. All contestants use ioredis on one server on
-the same machine, each in a process of its own, one after the other and again from the start. Ratios
-are to the best peer in the same repetition; ranges are the lowest and highest of all repetitions.
-Loopback has no latency to speak of: with a network between, one trip weighs more and what a client
-or Redis computes weighs less. Client and server share the machine's cores.
+const preface = `Made by \`npm run bench:redis -- --doc\`. All contestants use ioredis and one server on
+the same machine, each in its own process, one after the other in each repetition. Ratios are to the
+best peer in the same repetition; ranges are the minimum and maximum of all repetitions. Loopback has
+almost no latency: over a network round trips weigh more, and computation in the client or in Redis
+weighs less. Client and server share the machine's cores.
 `
 
 /**
