@@ -2,7 +2,7 @@
 
 import { type Column, strideOf } from '../../rows/layout.ts'
 import { moveCells, type RowCare, type Rows } from '../../rows/rows.ts'
-import { createFingerprint, newSecret } from '../hash/fingerprint.ts'
+import { createFingerprint } from '../hash/fingerprint.ts'
 import { isCrowded, isCutOff, shardsFor, slotsFor } from '../hash/probing.ts'
 
 /** Rows looked at most for one to evict, and evictions after which a shard's bar is found anew. */
@@ -45,7 +45,7 @@ interface Shard {
  * of a row that is near to fresh.
  */
 export function createCompactRows(maxRows: number, care: RowCare): Rows {
-  const print = createFingerprint(newSecret())
+  const print = createFingerprint()
   const { hash } = print
   const shards: Shard[] = Array.from({ length: shardsFor(maxRows) }, newShard)
   const shardMask = shards.length - 1

@@ -17,14 +17,17 @@ export function newSecret(): Int32Array {
 
 /**
  * createFingerprint computes HalfSipHash-1-3 over the key's UTF-16 units, two to a word, and takes
- * both output words from the final state.
+ * both output words from the final state. Without a `secret` it draws one at the first key, since
+ * Cloudflare Workers have no random values while modules load.
  */
-export function createFingerprint([secret0, secret1]: Int32Array): Fingerprint {
+export function createFingerprint(secret?: Int32Array): Fingerprint {
+  let drawn = secret
   function hash(key: string): void {
-    let v0 = secret0
-    let v1 = secret1
-    let v2 = secret0 ^ 0x6c796765
-    let v3 = secret1 ^ 0x74656462
+    if (drawn === undefined) drawn = newSecret()
+    let v0 = drawn[0]
+    let v1 = drawn[1]
+    let v2 = v0 ^ 0x6c796765
+    let v3 = v1 ^ 0x74656462
     const { length } = key
     const last = length & ~1
     for (let i = 0; i < last; i += 2) {

@@ -1,4 +1,4 @@
-import { createFingerprint, newSecret } from '../hash/fingerprint.ts'
+import { createFingerprint } from '../hash/fingerprint.ts'
 import { isCrowded, isCutOff, shardsFor, slotsFor } from '../hash/probing.ts'
 
 /** Shard is a part of the index, with room of its own. */
@@ -33,7 +33,7 @@ export interface KeyIndex {
  * without a gap (linear probing). A slot is known by where it begins in the array.
  */
 export function createKeyIndex(keys: readonly string[], maxKeys: number): KeyIndex {
-  const print = createFingerprint(newSecret())
+  const print = createFingerprint()
   const { hash } = print
   const shards: Shard[] = Array.from({ length: shardsFor(maxKeys) }, newShard)
   const shardMask = shards.length - 1
