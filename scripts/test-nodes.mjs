@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { fetched } from './fetched.mjs'
 
 /** The versions that are tested besides the one that runs `npm test`. */
 const VERSIONS = ['22', '24', '26']
@@ -18,7 +18,7 @@ if (results.some(({ passed }) => !passed)) process.exitCode = 1
 
 /** Runs the whole suite on one version of Node; its child processes run on it as well. */
 function tested(version) {
-  const node = installed(version)
+  const node = fetched('node', version, 'bin/node')
   if (node === undefined) return { name: `v${version}`, passed: false, seconds: '-' }
   const name = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout.trim()
   console.log(`\nRunning the tests on Node ${name}`)
@@ -36,21 +36,4 @@ function tested(version) {
   })
   const seconds = ((performance.now() - startMs) / 1_000).toFixed(1)
   return { name, passed: status === 0, seconds }
-}
-
-/** The path of a Node of that version, from npm; in a folder of its own, so no lockfile changes. */
-function installed(version) {
-  if (!/^\d+(\.\d+)*$/.test(version)) throw new Error(`--node ${version}: not a version of Node`)
-  const folder = join(root, '.cache', 'nodes', version)
-  const node = join(folder, 'node_modules', 'node', 'bin', 'node')
-  if (existsSync(node)) return node
-  console.log(`Installing Node ${version} into ${folder}`)
-  mkdirSync(folder, { recursive: true })
-  const manifest = { private: true, allowScripts: { node: true } }
-  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
-  spawnSync('npm', ['install', '--no-package-lock', `node@${version}`], {
-    cwd: folder,
-    stdio: 'inherit',
-  })
-  return existsSync(node) ? node : undefined
 }
