@@ -72,7 +72,7 @@ export function createLimits(
   const make = (policy: Policy, name: string, shown: string): AnyLimiter => {
     const onDegraded = (error: Error) => events.onDegraded(shown, error)
     const options = store.kind === 'async' ? { ...failure, onDegraded } : {}
-    return createLimiter(policy, { store, name, ...options } as object)
+    return createLimiter(policy, { store, name, share: true, ...options } as object)
   }
 
   const { tiers, defaultTier, clients, overrides } = settings

@@ -24,6 +24,7 @@ export const errorCodes = {
   SLUICE_RULE_UNSUPPORTED: 'a store cannot hold the state of a rule',
   SLUICE_STORE_FULL: 'a store of fixed size has no room for what is asked',
   SLUICE_STORE_MISMATCH: 'a limiter of the same name with other rules already uses the store',
+  SLUICE_STORE_NAME: 'another limiter on the store has the same name',
   SLUICE_STORE_UNAVAILABLE: 'a store failed or did not answer in time',
   SLUICE_TIER_UNKNOWN: 'a tier is not one of the policy',
   SLUICE_WAIT_TOO_LONG: 'a call would have to wait too long for its turn',

@@ -27,6 +27,7 @@ import {
 import { isPolicy, type Policy, ruleList } from './policy.ts'
 import { checkRequests } from './requests.ts'
 import { noteRules } from './rules-of.ts'
+import { unusedName } from './store-name.ts'
 import type { AsyncLimiter, AsyncLimiterOptions, CallOptions } from './verbs.ts'
 import { admitted, checkWait } from './wait-options.ts'
 import { createWaitQueue } from './wait-queue.ts'
@@ -47,8 +48,9 @@ export function createAsyncLimiter(
   const fields = fieldsOf(lists.flat())
   const penalty = penaltyOf(options.penalty, fields)
   const all = penalty ? lists.map((rules) => [...rules, penalty]) : lists
+  const useName = unusedName(store, name, options.share === true)
   const opened = store.open(name, all, failure.timeoutMs, policy !== undefined)
-  const gate = createGate(name, policy ?? lists[0], fields, penalty, opened.use)
+  const gate = createGate(name, policy ?? lists[0], fields, penalty, opened.use, useName)
   const table = createFailureMode(opened, store.clock, failure, fields?.names)
   const { begin, beginCheck, beginDecision, checkOpen, costOf, setOf } = gate
   const line = createWaitQueue(store.clock, steadyClock(store.clock))

@@ -53,7 +53,7 @@ export interface Gate {
 
 /**
  * createGate is for a limiter of one list of rules, or of a policy; `fields` are those of its keys, and
- * `penalty` counts their refusals.
+ * `penalty` counts their refusals. It uses the limiter's name until it is closed.
  */
 export function createGate(
   name: string,
@@ -61,6 +61,7 @@ export function createGate(
   fields: Fields | undefined,
   penalty: Rule | undefined,
   use: (rules: readonly Rule[], off: readonly string[]) => RuleSet,
+  useName: () => () => void,
 ): Gate {
   const policy = 'rulesFor' in rules ? rules : undefined
   const only = 'rulesFor' in rules ? undefined : rules
@@ -69,6 +70,7 @@ export function createGate(
   const tierField = policy?.tierBy === undefined ? 0 : (fields?.names.indexOf(policy.tierBy) ?? 0)
   const onlySet = only && use(penalty ? [...only, penalty] : only, [])
   let closed = false
+  const freeName = useName()
 
   /** The set of the rules that hold: those of a field that is null are off. */
   function setFor(rules: readonly Rule[], key: AnyKey): RuleSet {
@@ -199,6 +201,7 @@ export function createGate(
     close() {
       const wasOpen = !closed
       closed = true
+      if (wasOpen) freeName()
       return wasOpen
     },
   }

@@ -14,13 +14,20 @@ export function checkLimiterOptions(options: LimiterOptions | AsyncLimiterOption
   checkOptions('createLimiter', options, [
     'store',
     'name',
+    'share',
     'clock',
     'onDecision',
     'penalty',
     ...ASYNC_OPTIONS,
   ])
-  const { name = 'default', onDecision } = options
+  const { name = 'default', share = false, onDecision } = options
   checkName('createLimiter: name', name)
+  if (typeof share !== 'boolean') {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `createLimiter: share must be true or false, got ${shown(share)}.`,
+    )
+  }
   checkFunction('createLimiter: onDecision', onDecision)
 }
 

@@ -24,6 +24,7 @@ import {
 import { isPolicy, type Policy, ruleList } from './policy.ts'
 import { checkRequests } from './requests.ts'
 import { noteRules } from './rules-of.ts'
+import { unusedName } from './store-name.ts'
 import { permitOf } from './sync-permit.ts'
 import type {
   AsyncLimiter,
@@ -67,6 +68,7 @@ function createSyncLimiter(
 ): Limiter {
   const { name = 'default', onDecision } = options
   const store = storeOf(options)
+  const useName = unusedName(store, name, options.share === true)
   const policy = isPolicy(rules) ? rules : undefined
   const lists = policy ? policy.ruleLists : [ruleList('createLimiter', rules)]
   const fields = fieldsOf(lists.flat())
@@ -78,7 +80,7 @@ function createSyncLimiter(
       ? openJointTable(store, name, all, fields.names, mayChange)
       : store.open(name, all, mayChange)
   ) as Table<RuleSet, AnyKey>
-  const gate = createGate(name, policy ?? lists[0], fields, penalty, table.use)
+  const gate = createGate(name, policy ?? lists[0], fields, penalty, table.use, useName)
   const { begin, beginCheck, beginDecision, checkOpen, costOf, setOf } = gate
   const { decide, nowUs } = table
   const line = createWaitQueue(store.clock, nowUs)

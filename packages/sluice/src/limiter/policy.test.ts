@@ -39,11 +39,11 @@ describe('a policy', () => {
   it('may come again with other rules, and what was used stays used', () => {
     const store = memoryStore({ clock: manualClock() })
     const of = (free: ReturnType<typeof gcra>[]) =>
-      createLimiter(createPolicy({ tiers: { free }, defaultTier: 'free' }), { store })
+      createLimiter(createPolicy({ tiers: { free }, defaultTier: 'free' }), { store, share: true })
     of([tokenBucket({ limit: 10, per: '1m' })]).check('alice', 8)
     const again = of([tokenBucket({ limit: 9, per: '1m' }), gcra({ limit: 5, per: '1h' })])
     expect(again.peek('alice').rules.map(({ remaining }) => remaining)).toEqual([1, 5])
-    expect(() => createLimiter(gcra({ limit: 5, per: '1h' }), { store })).toThrow(
+    expect(() => createLimiter(gcra({ limit: 5, per: '1h' }), { store, share: true })).toThrow(
       withCode('SLUICE_STORE_MISMATCH'),
     )
   })

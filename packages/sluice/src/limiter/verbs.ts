@@ -9,8 +9,16 @@ import type { AsyncPermit, NoPermit, Permit } from './permit.ts'
 export interface LimiterOptions<Key = string, Cost = number> {
   /** Where states live. Default: a `memoryStore()` of its own. */
   readonly store?: Store
-  /** Part of a state's identity: limiters that share a store need different names. */
+  /**
+   * Tells the limiters on one store apart: a second one of the same name throws `SLUICE_STORE_NAME`.
+   * Default `'default'`.
+   */
   readonly name?: string
+  /**
+   * Lets limiters of one name on one store count together. All of them must say so, and have rules of
+   * the same names and algorithms. Default false.
+   */
+  readonly share?: boolean
   /** For the default store; with a store of your own, give the clock to that. */
   readonly clock?: Clock
   /**

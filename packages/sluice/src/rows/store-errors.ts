@@ -32,7 +32,7 @@ export function unlisted(): SluiceError {
 export function mismatch(name: string, theirs: string, ours: string): SluiceError {
   return new SluiceError(
     'SLUICE_STORE_MISMATCH',
-    `a limiter called "${name}" already uses this store with the rules ${theirs}, not ${ours}. ` +
+    `a limiter called "${name}" has used this store with the rules ${theirs}, not ${ours}. ` +
       'Give this limiter another `name`.',
   )
 }

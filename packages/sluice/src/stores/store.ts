@@ -14,6 +14,10 @@ import type { AsyncLimiter, AsyncLimiterOptions } from '../limiter/verbs.ts'
 export interface Store {
   readonly kind: 'sync'
   readonly clock: Clock
+  /** What keeps the rows, where other store objects may use the same. Default: the store itself. */
+  readonly owner?: object
+  /** What the rows of a limiter are called on the owner. Default: the limiter's name. */
+  rowsOf?(limiter: string): string
   /**
    * The table of the limiter called `name`, ready for the lists of rules it starts with. A second
    * limiter of that name shares the table, and must have the same rule names and algorithms. With
@@ -111,6 +115,10 @@ export interface Table<Set extends RuleSet = RuleSet, Key = string> {
 export interface AsyncStore {
   readonly kind: 'async'
   readonly clock: Clock
+  /** What keeps the rows, such as a client of Redis. Default: the store itself. */
+  readonly owner?: object
+  /** What the rows of a limiter begin with on the owner. Default: the limiter's name. */
+  rowsOf?(limiter: string): string
   /** The limiter on this store: `createAsyncLimiter`. */
   createLimiter(rules: Rule | readonly Rule[] | Policy, options: AsyncLimiterOptions): AsyncLimiter
   /** As `open` of a `Store`. No caller waits longer than `timeoutMs` for an answer. */

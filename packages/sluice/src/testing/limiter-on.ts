@@ -8,10 +8,10 @@ interface Options extends Omit<LimiterOptions, 'store'> {
 
 /**
  * limiterOn makes a limiter on any store. The suite awaits every answer, so one that answers later
- * passes for one that answers at once; `allow` is only there on the latter.
+ * passes for one that answers at once; `allow` is only there on the latter. Several may share a name.
  */
 export function limiterOn(rules: Parameters<typeof createLimiter>[0], options: Options): Limiter {
   // A slow machine is no mistake of the store.
   const failure = options.store.kind === 'async' ? { timeoutMs: 60_000 } : {}
-  return createLimiter(rules, { ...options, ...failure } as LimiterOptions)
+  return createLimiter(rules, { ...options, share: true, ...failure } as LimiterOptions)
 }

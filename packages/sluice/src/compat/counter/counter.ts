@@ -95,7 +95,7 @@ export function createCounter(options: DropInOptions, name: string, beyond: Beyo
     const known = limiters.get(id)
     if (known) return known
     const rule = countedWindow(algorithm, windowMs, limit)
-    const limiter = createLimiter(rule, { ...options, name } as object)
+    const limiter = createLimiter(rule, { ...options, name, share: true } as object)
     const oldest = limiters.size < MOST_LIMITERS ? undefined : limiters.keys().next().value
     if (oldest !== undefined) limiters.delete(oldest)
     limiters.set(id, limiter)

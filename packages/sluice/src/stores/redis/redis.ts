@@ -30,7 +30,7 @@ export function openRedis(
   clockLine: string,
 ): AsyncStore {
   const connection = connectionOf(client)
-  return openRemote('redisStore', options, clock, ({ nameOf }) =>
+  return openRemote('redisStore', client, options, clock, ({ nameOf }) =>
     createRedisEngine(connection, nameOf(''), clockLine),
   )
 }

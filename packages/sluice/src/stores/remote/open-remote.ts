@@ -29,9 +29,13 @@ export interface RemoteOptions {
   readonly lease?: LeaseOptions
 }
 
-/** openRemote is a store on an engine, which is made for each limiter; `where` names it in errors. */
+/**
+ * openRemote is a store on an engine, which is made for each limiter; `where` names it in errors, and
+ * `owner` is what the engine keeps its rows on.
+ */
 export function openRemote(
   where: string,
+  owner: object,
   { prefix = 'sl', denyCache: denyOptions, lease: leaseOptions }: RemoteOptions,
   clock: Clock,
   makeEngine: (names: RowNames) => Engine,
@@ -60,6 +64,8 @@ export function openRemote(
   return {
     kind: 'async',
     clock,
+    owner,
+    rowsOf: (limiter) => rowNames(prefix, limiter).start,
     createLimiter: createAsyncLimiter,
     open: (name, ruleLists, timeoutMs, mayChange) =>
       open(name, ruleLists, mayChange).open(timeoutMs),

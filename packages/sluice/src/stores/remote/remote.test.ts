@@ -61,7 +61,7 @@ function rowMap(clock: { nowUs(): number }, declared: Partial<RemoteRows> = {}):
 async function race(stores: readonly AsyncStore[], rule: Rule, calls: number): Promise<number[]> {
   return Promise.all(
     stores.map(async (store) => {
-      const limiter = createLimiter(rule, { store, timeoutMs: 5_000 })
+      const limiter = createLimiter(rule, { store, share: true, timeoutMs: 5_000 })
       let admitted = 0
       for (let i = 0; i < calls; i += 1) {
         const { allowed, source } = await limiter.check('alice')
@@ -222,7 +222,10 @@ describe('remoteStore', () => {
   it('carries over what was used when the limits change, while old nodes go on', async () => {
     const { engine } = rowMap(systemClock)
     const node = (limit: number, name?: string) =>
-      createLimiter(tokenBucket({ limit, per: '1d', name }), { store: remoteStore(engine) })
+      createLimiter(tokenBucket({ limit, per: '1d', name }), {
+        store: remoteStore(engine),
+        share: true,
+      })
     const [old, now, other] = [node(10), node(100), node(5, 'other')]
     expect((await old.check('alice', 4)).remaining).toBe(6)
     expect((await now.check('alice', 10)).remaining).toBe(86)
@@ -275,12 +278,16 @@ describe('remoteStore', () => {
     const lease = { units: 50, leaseMs: 1_000 }
     const leasing = createLimiter(gcra({ limit: 1_000, per: '1d' }), {
       store: remoteStore(engine, { lease }),
+      name: 'leasing',
     })
     const all = new Set<string>()
     for (let i = 0; i < 40; i += 1) all.add((await leasing.check('alice')).source)
     expect(all).toEqual(new Set(['store', 'lease']))
     await leasing.close()
-    const exact = createLimiter(gcra({ limit: 1_000, per: '1d' }), { store: remoteStore(engine) })
+    const exact = createLimiter(gcra({ limit: 1_000, per: '1d' }), {
+      store: remoteStore(engine),
+      name: 'leasing',
+    })
     expect((await exact.peek('alice')).remaining).toBe(960)
   })
 
@@ -324,6 +331,7 @@ describe('the clock of each node, with time: caller,', () => {
     const [ahead, behind] = clocks.map((clock) =>
       createLimiter(tokenBucket({ limit: 10, per: '10s' }), {
         store: remoteStore(engine, { clock }),
+        share: true,
         timeoutMs: 5_000,
       }),
     )

@@ -56,7 +56,7 @@ export function remoteStore(rows: RemoteRows, options: RemoteStoreOptions = {}):
   checkRows(rows)
   checkOptions('remoteStore', options, ['prefix', 'denyCache', 'lease', 'clock'])
   const { clock = systemClock } = options
-  return openRemote('remoteStore', options, clock, () => createRowsEngine(rows, clock))
+  return openRemote('remoteStore', rows, options, clock, () => createRowsEngine(rows, clock))
 }
 
 function checkRows(rows: unknown): asserts rows is RemoteRows {

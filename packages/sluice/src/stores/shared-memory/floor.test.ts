@@ -87,7 +87,9 @@ describe('a floor of more rules than its bucket has room for', () => {
     const { store, clock } = make(1)
     const there = attachSharedMemory(store.handle, { clock })
     const rule = tokenBucket({ limit: 20, per: '1m' })
-    const [one, two] = [store, there].map((store) => createLimiter(slowTiers(rule), { store }))
+    const [one, two] = [store, there].map((store) =>
+      createLimiter(slowTiers(rule), { store, share: true }),
+    )
     const charge = () => {
       for (let i = 0; i < 800; i += 1) {
         const limiter = i % 3 === 0 ? one : two
@@ -161,7 +163,7 @@ describe('an over-full sharedMemoryStore', () => {
       const { store, clock } = make(maxKeys)
       const policy = createPolicy({ tiers: listed(rules), defaultTier: '0' })
       const limiters = [store, attachSharedMemory(store.handle, { clock })].map((store) =>
-        createLimiter(policy, { store }),
+        createLimiter(policy, { store, share: true }),
       )
       const [model, hard, random] = [createModel(), hardest(rules), seededRandom(maxKeys)]
       const wrong: unknown[] = []
@@ -204,7 +206,7 @@ describe('an over-full sharedMemoryStore', () => {
     const tiers = buckets.map((_, i) => [buckets[i], counters[(3 * i) % 40], windows[(9 * i) % 40]])
     const policy = createPolicy({ tiers: Object.fromEntries(tiers.entries()), defaultTier: '0' })
     const limiters = [store, attachSharedMemory(store.handle, { clock })].map((store) =>
-      createLimiter(policy, { store }),
+      createLimiter(policy, { store, share: true }),
     )
     const [model, random] = [createModel(), seededRandom(maxKeys)]
     const wrong: number[] = []

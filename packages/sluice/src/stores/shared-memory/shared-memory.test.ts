@@ -287,7 +287,7 @@ describe('attachSharedMemory', () => {
   it('gives the same states, blocks and floors', () => {
     const { store, clock } = make({ maxKeys: 2 })
     const there = attachSharedMemory(store.handle, { clock })
-    const [one, two] = [store, there].map((store) => createLimiter(rule, { store }))
+    const [one, two] = [store, there].map((store) => createLimiter(rule, { store, share: true }))
     one.check('a', 4)
     expect(two.check('a', 4).remaining).toBe(2)
     two.block('b', '1m')
@@ -302,9 +302,9 @@ describe('attachSharedMemory', () => {
   it('carries used units over to figures that only the other thread knows', () => {
     const { store, clock } = make()
     const there = attachSharedMemory(store.handle, { clock })
-    const one = createLimiter(rule, { store })
+    const one = createLimiter(rule, { store, share: true })
     one.check('a', 4)
-    const two = createLimiter(tokenBucket({ limit: 20, per: '1m' }), { store: there })
+    const two = createLimiter(tokenBucket({ limit: 20, per: '1m' }), { store: there, share: true })
     expect(two.check('a', 1).remaining).toBe(15)
     expect(one.peek('a').remaining).toBe(5)
     expect(one.size()).toBe(1)
@@ -312,15 +312,17 @@ describe('attachSharedMemory', () => {
 
   it('refuses other rules under the same name', () => {
     const { store, clock } = make()
-    createLimiter(rule, { store })
+    createLimiter(rule, { store, share: true })
     const there = attachSharedMemory(store.handle, { clock })
     const window = fixedWindow({ limit: 1, per: '1s' })
-    expect(() => createLimiter(window, { store: there })).toThrow(withCode('SLUICE_STORE_MISMATCH'))
+    expect(() => createLimiter(window, { store: there, share: true })).toThrow(
+      withCode('SLUICE_STORE_MISMATCH'),
+    )
   })
 
   it('refuses figures that need more room than a row has, but not in a limiter with tiers', () => {
     const { store } = make()
-    createLimiter(rule, { store })
+    createLimiter(rule, { store }).close()
     const fraction = tokenBucket({ limit: 7, per: '1s' })
     expect(() => createLimiter(fraction, { store })).toThrow(withCode('SLUICE_STORE_MISMATCH'))
     const policy = createPolicy({ tiers: { free: rule }, defaultTier: 'free' })

@@ -121,7 +121,7 @@ function openShared(handle: SharedMemoryHandle, clock: Clock): SharedMemoryStore
     const algorithms = claimed.region.columns.map((column) => ruleOf(rules, column).algorithm)
     return createSharedTable(claimed, algorithms, nowUs) as Table
   })
-  return { kind: 'sync', clock, open, handle }
+  return { kind: 'sync', clock, owner: handle.buffer, open, handle }
 }
 
 /**
