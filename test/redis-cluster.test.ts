@@ -57,7 +57,7 @@ afterAll(async () => {
 /** A limiter of its own store, which has time enough on a busy machine. */
 function on(kind: Kind, name: string, rules: Rule | readonly Rule[] = rule): AsyncLimiter {
   const store = redisStore(clients[kind].client, { prefix: PREFIX })
-  return createLimiter(rules, { store, name, timeoutMs: 5_000 })
+  return createLimiter(rules, { store, name, share: true, timeoutMs: 5_000 })
 }
 
 /** The name of a row of a limiter. */
@@ -271,7 +271,12 @@ describe('a Cluster client that has just been made', () => {
       await on('ioredis', 'fresh').checkMany(keys)
       const client = new Cluster(cluster.addresses.slice(0, 1), options)
       const store = redisStore(client, { prefix: PREFIX })
-      const size = await createLimiter(rule, { store, name: 'fresh', timeoutMs: 5_000 }).size()
+      const size = await createLimiter(rule, {
+        store,
+        name: 'fresh',
+        share: true,
+        timeoutMs: 5_000,
+      }).size()
       client.disconnect()
       expect(size).toBe(keys.length)
     },

@@ -364,7 +364,9 @@ describe('a lease', () => {
   it('goes back in time when another limiter of the name has closed', async () => {
     const store = redisStore(redis.client, { lease: { units: 100, leaseMs: 200 } })
     const name = newName()
-    const [one, two] = [0, 1].map(() => createLimiter(month, { store, name, timeoutMs: 5_000 }))
+    const [one, two] = [0, 1].map(() =>
+      createLimiter(month, { store, name, share: true, timeoutMs: 5_000 }),
+    )
     for (let i = 0; i < 20; i += 1) await one.check('alice')
     await one.close()
     for (let i = 0; i < 40; i += 1) await two.check('alice')

@@ -17,7 +17,12 @@ const redis = useRedis()
 
 /** A node of its own: it has met no rules but these. */
 function node(rules: Rule | readonly Rule[] | Policy, name: string): AsyncLimiter {
-  return createLimiter(rules, { store: redisStore(redis.client), name, timeoutMs: 5_000 })
+  return createLimiter(rules, {
+    store: redisStore(redis.client),
+    name,
+    share: true,
+    timeoutMs: 5_000,
+  })
 }
 
 const remaining = (each: { readonly remaining: number }) => each.remaining

@@ -45,7 +45,7 @@ describe('redisStore keeps the contract of stores:', () => {
 describe('redisStore', () => {
   const rule = tokenBucket({ limit: 10, per: '10s' })
   const on = (client: RedisClient, name: string) =>
-    createLimiter(rule, { store: redisStore(client), name })
+    createLimiter(rule, { store: redisStore(client), name, share: true })
 
   it('lets a state expire when it is fresh, rounded up, and repairs a lost expiry', async () => {
     const limiter = on(redis.client, 'expiry')
@@ -103,6 +103,7 @@ describe('redisStore', () => {
     const larger = createLimiter(tokenBucket({ limit: 200, per: '10s' }), {
       store,
       name: 'changed',
+      share: true,
     })
     expect((await larger.check('alice')).remaining).toBe(195)
     expect((await on(redis.client, 'changed').peek('alice')).remaining).toBe(5)
@@ -111,7 +112,7 @@ describe('redisStore', () => {
   it('does not undo what another node spends while limits are carried over', async () => {
     const make = (client: RedisClient, limit: number) =>
       createLimiter(tokenBucket({ limit, per: '1h' }), {
-        ...{ store: redisStore(client), name: 'carried over', timeoutMs: 5_000 },
+        ...{ store: redisStore(client), name: 'carried over', share: true, timeoutMs: 5_000 },
       })
     await make(redis.client, 10).check('alice', 4)
     const there = make(redis.client, 100)
@@ -199,7 +200,11 @@ describe('redisStore', () => {
 
   it('starts afresh under a name that had another algorithm, and fails nobody', async () => {
     const make = (made: Rule) =>
-      createLimiter(made, { store: redisStore(redis.client), name: 'changed algorithm' })
+      createLimiter(made, {
+        store: redisStore(redis.client),
+        name: 'changed algorithm',
+        share: true,
+      })
     await make(tokenBucket({ limit: 6, per: '1h', name: 'api' })).check('alice', 4)
     const log = make(slidingWindowLog({ limit: 6, per: '1h', name: 'api' }))
     expect(await log.check('alice')).toMatchObject({ remaining: 5, source: 'store' })

@@ -94,7 +94,7 @@ describe('a decision over rows that go one by one', () => {
     ] as const
     const options = { timeoutMs: TIMEOUT_MS, onStoreFailure: 'closed' } as const
     const nodes = [1, 2, 3].map(() =>
-      createLimiter(rules, { ...options, store: remoteStore(rows) }),
+      createLimiter(rules, { ...options, share: true, store: remoteStore(rows) }),
     )
     let admitted = 0
     const byUser = { a: 0, b: 0 }
