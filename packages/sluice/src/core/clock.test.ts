@@ -66,11 +66,28 @@ describe('manualClock', () => {
     expect(woken).toEqual(['early', 'late'])
   })
 
-  it('refuses to go backwards', () => {
-    expect(() => manualClock().advance(-1)).toThrow(
-      expect.objectContaining({ code: 'SLUICE_CLOCK' }),
-    )
+  it('moves on by milliseconds, or by a duration', () => {
+    const clock = manualClock(0)
+    clock.advance(1.5)
+    clock.advance('1m')
+    expect(clock.nowUs()).toBe(60_001_500)
+  })
+
+  it('refuses to go backwards, and what is no duration', () => {
+    for (const wrong of [-1, Number.NaN, '1 minute', null]) {
+      expect(() => manualClock().advance(wrong as never)).toThrow(
+        expect.objectContaining({ code: 'SLUICE_DURATION' }),
+      )
+    }
+  })
+
+  it('starts at whole microseconds, and tells them from milliseconds', () => {
     expect(() => manualClock(0.5)).toThrow(expect.objectContaining({ code: 'SLUICE_CLOCK' }))
+    expect(() => manualClock(Date.now())).toThrow(
+      /whole microseconds since 1970, got \d+\. These look like milliseconds: pass Date\.now\(\) \* 1_000/,
+    )
+    expect(manualClock(Date.UTC(2026, 0) * 1_000).nowUs()).toBe(manualClock().nowUs())
+    expect(manualClock(0).nowUs()).toBe(0)
   })
 
   it('lets a rule follow it, to the microsecond', () => {

@@ -42,6 +42,7 @@ export function checkCost(cost: unknown): asserts cost is number {
   }
   let remedy = ''
   if (typeof cost === 'object') remedy = 'Options are the third argument.'
-  else if (typeof cost === 'number' && cost < 0) remedy = 'To give units back, call refund().'
+  else if (typeof cost === 'number' && cost < 0)
+    remedy = 'To give units back, call refund() with a number from 0 up.'
   checkWhole('cost', cost, 0, MOST_UNITS, 'SLUICE_COST', remedy)
 }

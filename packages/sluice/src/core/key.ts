@@ -14,12 +14,12 @@ export function isKey(key: unknown): key is string {
   return typeof key === 'string' && key.length > 0 && key.length <= LONGEST_KEY
 }
 
-/** checkKey throws unless `key` is one. */
-export function checkKey(key: unknown): asserts key is string {
+/** checkKey throws unless `key` is one; `what` names it in the error. */
+export function checkKey(key: unknown, what = 'a key'): asserts key is string {
   if (isKey(key)) return
   throw new SluiceError(
     'SLUICE_KEY',
-    `a key must be a string of 1 to ${LONGEST_KEY} UTF-16 units, got ${shown(key)}. ` +
+    `${what} must be a string of 1 to ${LONGEST_KEY} UTF-16 units, got ${shown(key)}. ` +
       keyHint(key),
   )
 }
@@ -29,6 +29,9 @@ function keyHint(key: unknown): string {
   if (typeof key === 'number' || typeof key === 'bigint')
     return 'Turn it into a string: String(id).'
   if (shown(key) === 'an array') return 'Join parts with compositeKey().'
+  if (shown(key) === 'an object') {
+    return "An object is for rules with `by`, such as tokenBucket({ limit, per, by: 'user' })."
+  }
   return "Decide what a client without a key is called, such as 'anonymous'."
 }
 

@@ -110,7 +110,7 @@ export function defineRule(algorithm: Algorithm, options: RuleOptions): Rule {
     1,
     algorithm.mostLimit,
     'SLUICE_RULE_LIMIT',
-    algorithm.mostLimitRemedy || 'To switch a rule off, use unlimited().',
+    limitRemedy(algorithm, limit),
   )
   const perUs = perUsOf(algorithm, `rule "${name}": ${span}`, per)
   const params = paramsOf(algorithm, options, name)
@@ -123,6 +123,14 @@ export function defineRule(algorithm: Algorithm, options: RuleOptions): Rule {
     `rule "${name}": ${capacity} units at ${limit} per ${shown(per)} would take more than ` +
       '100 years to become fresh. Lower the burst or queue, or raise the rate.',
   )
+}
+
+/** What to do instead of a limit that is none. */
+function limitRemedy({ mostLimit, mostLimitRemedy }: Algorithm, limit: unknown): string {
+  if (limit === Number.POSITIVE_INFINITY) return 'For no limit, use unlimited().'
+  if (limit === 0) return 'To refuse a key, block() it; for no limit, use unlimited().'
+  if (!(typeof limit === 'number' && limit > 0)) return ''
+  return limit > mostLimit ? mostLimitRemedy : 'For a fraction of a unit, take a longer time.'
 }
 
 function perUsOf({ periods }: Algorithm, where: string, per: unknown): number {

@@ -54,7 +54,7 @@ function createFields(names: readonly string[]): Fields {
     if (value === undefined) {
       throw wrong(`lacks the field ${shown(name)}. To switch its rules off for a call, pass null`)
     }
-    if (value !== null) checkKey(value)
+    if (value !== null) checkKey(value, `the field ${shown(name)} of a key`)
     return value
   }
 

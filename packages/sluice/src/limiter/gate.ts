@@ -97,11 +97,11 @@ export function createGate(
     if (policy === undefined) return setFor(only!, key)
     const own = typeof key === 'string' ? key : key[tierField]
     if (own === null) return setFor(policy.rulesFor('', policy.shownTier), key)
-    return setFor(policy.rulesFor(own, options?.tier), key)
+    return setFor(policy.rulesFor(own, options?.tier ?? undefined), key)
   }
 
   function checkTier({ tier }: CallOptions): void {
-    if (tier === undefined || (policy && typeof tier === 'string')) return
+    if (tier === undefined || tier === null || (policy && typeof tier === 'string')) return
     throw new SluiceError(
       'SLUICE_OPTION',
       policy

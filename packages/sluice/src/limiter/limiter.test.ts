@@ -5,6 +5,7 @@ import {
   fixedWindow,
   leakyBucket,
   memoryStore,
+  slidingWindowLog,
   tokenBucket,
 } from '../index.ts'
 import { manualClock } from '../testing/index.ts'
@@ -14,6 +15,7 @@ const made = () => {
   const clock = manualClock()
   return { clock, limiter: createLimiter(three, { clock }) }
 }
+const fields = () => createLimiter(tokenBucket({ limit: 3, per: '3s', by: 'user' }))
 const withCode = (code: string) => expect.objectContaining({ code })
 
 describe('a limiter', () => {
@@ -194,7 +196,7 @@ describe('a limiter', () => {
     expect(() => createLimiter(rules as never)).toThrow(withCode('SLUICE_OPTION'))
   })
 
-  it.each([{ teir: 'pro' }, 'pro', { tier: null }, { tier: 5 }, null])(
+  it.each([{ teir: 'pro' }, 'pro', { tier: 5 }, null])(
     'refuses %o as options of a call',
     (options) => {
       const { limiter } = made()
@@ -228,7 +230,22 @@ describe('a limiter', () => {
     [() => createLimiter(three, fixedWindow({ limit: 1, per: '1s' }) as never), /one array/],
     [() => createLimiter(three, memoryStore() as never), /\{ store \}/],
     [() => made().limiter.check('a', { tier: 'pro' } as never), /third argument/],
-    [() => made().limiter.check('a', -1), /refund\(\)/],
+    [() => made().limiter.check('a', -1), /got -1\. To give units back, call refund\(\) with a/],
+    [() => made().limiter.refund('a', -1), /call refund\(\) with a number from 0 up/],
+    [() => made().limiter.check({ ip: '::1' } as never), /rules with `by`/],
+    [
+      () => fields().check({ user: 42 } as never),
+      /field "user" of a key .* got 42\. .*String\(id\)/,
+    ],
+    [
+      () => tokenBucket({ limit: 2e12, per: '1m' }),
+      /from 1 to 1,000,000,000,000, got 2000000000000\.$/,
+    ],
+    [() => slidingWindowLog({ limit: 20_000, per: '1m' }), /slidingWindowCounter for larger/],
+    [() => slidingWindowLog({ limit: 0, per: '1m' }), /block\(\) it; for no limit, use unlimited/],
+    [() => tokenBucket({ limit: Number.POSITIVE_INFINITY, per: '1m' }), /use unlimited\(\)\.$/],
+    [() => tokenBucket({ limit: 0.5, per: '1s' }), /For a fraction of a unit, take a longer time/],
+    [() => tokenBucket({ limit: -5, per: '1s' }), /got -5\.$/],
     [() => made().limiter.check(undefined as never), /'anonymous'/],
     [() => made().limiter.check(42 as never), /String\(id\)/],
     [() => made().limiter.checkMany([{ key: 'a' }, { key: 'b', cost: -1 }]), /request 1: cost/],
@@ -243,6 +260,10 @@ describe('a limiter', () => {
       withCode('SLUICE_RULE_DUPLICATE'),
     )
     expect(createLimiter(three, { store }).check('a').allowed).toBe(true)
+  })
+
+  it('takes a tier that is null for one that is left out', () => {
+    expect(made().limiter.check('a', 1, { tier: null } as never).remaining).toBe(2)
   })
 
   it('refuses a tier without a policy, and unknown options in a batch', () => {

@@ -36,6 +36,26 @@ describe('a policy', () => {
     expect(limiter.check('staff:1').remaining).toBe(Number.POSITIVE_INFINITY)
   })
 
+  it('takes null for no tier, as databases do', () => {
+    const policy = createPolicy({ tiers, tierOf: () => null as never, defaultTier: 'free' })
+    const limiter = createLimiter(policy)
+    policy.setTier('a', 'pro')
+    expect(limiter.check('a', 1, { tier: null } as never).capacity).toBe(100)
+    policy.setTier('a', null as never)
+    expect(limiter.check('a').capacity).toBe(10)
+    policy.setOverride('a', tokenBucket({ limit: 7, per: '1s' }))
+    policy.setOverride('a', null as never)
+    expect(limiter.check('a').capacity).toBe(10)
+  })
+
+  it('tells a tier that is none from a tierOf that answers later', () => {
+    const policy = createPolicy({ tiers, tierOf: async () => 'free' } as never)
+    expect(() => policy.tierOf('a') && policy.rulesFor('a')).toThrow(/must answer at once/)
+    expect(() => createPolicy({ tiers, defaultTier: 5 as never })).toThrow(
+      /there is no tier 5\. The policy has free, pro, internal\.$/,
+    )
+  })
+
   it('may come again with other rules, and what was used stays used', () => {
     const store = memoryStore({ clock: manualClock() })
     const of = (free: ReturnType<typeof gcra>[]) =>

@@ -87,16 +87,13 @@ export function createPolicy<const Options extends PolicyOptions>(
   function rulesOf(tier: string): readonly Rule[] {
     const found = tiers.get(tier)
     if (found) return found
-    if (typeof tier !== 'string') {
-      throw new SluiceError(
-        'SLUICE_TIER_UNKNOWN',
-        `tierOf must answer at once with the name of a tier, got ${shown(tier)}. Look the tier up ` +
-          'first and pass it: check(key, cost, { tier }).',
-      )
-    }
+    const remedy =
+      typeof tier === 'object'
+        ? ' tierOf must answer at once: look the tier up first and pass it, check(key, cost, { tier }).'
+        : ''
     throw new SluiceError(
       'SLUICE_TIER_UNKNOWN',
-      `there is no tier ${shown(tier)}. The policy has ${[...tiers.keys()].join(', ') || 'none'}.`,
+      `there is no tier ${shown(tier)}. The policy has ${[...tiers.keys()].join(', ')}.${remedy}`,
     )
   }
 
@@ -115,7 +112,7 @@ export function createPolicy<const Options extends PolicyOptions>(
 
   function setOverride(key: string, rules: Rule | readonly Rule[] | undefined): void {
     checkKey(key)
-    if (rules === undefined) overrides.delete(key)
+    if (rules === undefined || rules === null) overrides.delete(key)
     else overrides.set(key, listFor(`override of ${shown(key)}`, rules))
   }
 
@@ -142,7 +139,7 @@ export function createPolicy<const Options extends PolicyOptions>(
     tierOf: tierFor,
     setTier(key, tier) {
       checkKey(key)
-      if (tier === undefined) {
+      if (tier === undefined || tier === null) {
         assigned.delete(key)
       } else {
         rulesOf(tier)

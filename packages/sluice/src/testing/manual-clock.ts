@@ -1,14 +1,19 @@
 import type { Clock } from '../core/clock.ts'
+import { CENTURY_MS, type Duration, durationUs } from '../core/duration.ts'
 import { SluiceError, shown } from '../core/errors.ts'
 
 /** ManualClock stands still until it is told to go on. */
 export interface ManualClock extends Clock {
-  /** Goes on by `ms` milliseconds, rounded to the microsecond, and wakes the sleepers due. */
-  advance(ms: number): void
+  /** Moves on by `'1m'` or so many milliseconds, rounded to the microsecond, and wakes the sleepers due. */
+  advance(duration: Duration): void
 }
 
 /** 2026-01-01T00:00:00Z: the start of a second, a minute, an hour and a day. */
 const START_US = 1_767_225_600_000_000
+
+/** Milliseconds since 1970 of today, read as microseconds, are January 1970. */
+const FIRST_MS_US = Date.UTC(2000, 0)
+const LAST_MS_US = Date.UTC(2100, 0)
 
 interface Sleeper {
   readonly dueUs: number
@@ -17,28 +22,17 @@ interface Sleeper {
 
 /**
  * manualClock is the clock for tests: `memoryStore({ clock: manualClock() })`. It starts at
- * 2026-01-01T00:00:00Z unless told otherwise. Sleepers wake in the order in which they are due.
+ * 2026-01-01T00:00:00Z unless given another start, in microseconds: `manualClock(Date.now() * 1_000)`.
+ * Sleepers wake in the order in which they are due.
  */
 export function manualClock(startUs: number = START_US): ManualClock {
-  if (!Number.isSafeInteger(startUs) || startUs < 0) {
-    throw new SluiceError(
-      'SLUICE_CLOCK',
-      `manualClock: the start must be whole microseconds since 1970, got ${shown(startUs)}.`,
-    )
-  }
+  checkStart(startUs)
   let nowUs = startUs
   const sleepers = new Set<Sleeper>()
   return {
     nowUs: () => nowUs,
-    advance(ms) {
-      const us = Math.round(ms * 1_000)
-      if (!(us >= 0)) {
-        throw new SluiceError(
-          'SLUICE_CLOCK',
-          `manualClock: advance(ms) takes 0 or more, got ${shown(ms)}.`,
-        )
-      }
-      nowUs += us
+    advance(duration) {
+      nowUs += durationUs('manualClock: what advance() takes', duration, 0, CENTURY_MS)
       const due = [...sleepers].filter((sleeper) => sleeper.dueUs <= nowUs)
       for (const sleeper of due) sleepers.delete(sleeper)
       for (const sleeper of due.sort((a, b) => a.dueUs - b.dueUs)) sleeper.wake()
@@ -62,4 +56,14 @@ export function manualClock(startUs: number = START_US): ManualClock {
         sleepers.add(sleeper)
       }),
   }
+}
+
+function checkStart(startUs: number): void {
+  const isMs = startUs >= FIRST_MS_US && startUs < LAST_MS_US
+  if (Number.isSafeInteger(startUs) && startUs >= 0 && !isMs) return
+  const remedy = isMs ? ' These look like milliseconds: pass Date.now() * 1_000.' : ''
+  throw new SluiceError(
+    'SLUICE_CLOCK',
+    `manualClock: the start must be whole microseconds since 1970, got ${shown(startUs)}.${remedy}`,
+  )
 }
