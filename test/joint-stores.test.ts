@@ -138,7 +138,7 @@ describe.each(Object.entries(makers))('several fields, costs and permits on %s',
       const cost = random.below(2) === 0 ? random.below(3) : byRule
       const verb = random.below(100)
       const amount = random.below(5)
-      const tier = random.pick(['free', 'free', 'pro', 'internal'])
+      const tier = random.pick(['free', 'free', 'pro', 'internal'] as const)
       const which = random.below(1_000)
       const answers: unknown[] = []
       for (const [i, limiter] of limiters.entries()) {

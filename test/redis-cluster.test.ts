@@ -254,6 +254,7 @@ describe.each(kinds)('a Cluster client of %s', (kind) => {
       const quick = createLimiter(rule, {
         store: redisStore(clients[kind].client, { prefix: PREFIX }),
         name: `${kind} moved`,
+        share: true,
         timeoutMs: 100,
       })
       expect((await quick.check(key)).source).toBe('store')

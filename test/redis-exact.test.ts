@@ -48,7 +48,7 @@ const limit = fc.oneof(
   fc.constantFrom(999_999_999_989, 999_999_937, 1_000_000_000_000),
   fc.integer({ min: 1_000_000, max: 1_000_000_000_000 }),
 )
-const per = fc.integer({ min: 1_000, max: 86_400_000_000 }).map((us) => `${us}us`)
+const per = fc.integer({ min: 1_000, max: 86_400_000_000 }).map((us) => `${us}us` as const)
 const rule = fc.record({ limit, per }).chain((options) => {
   return fc.constantFrom<Rule>(
     tokenBucket(options),

@@ -216,7 +216,7 @@ async function playBursts(random: ReturnType<typeof seededRandom>, bursts: numbe
     const answers: [Promise<Decision>, Decision][] = []
     const others: Promise<void>[] = []
     // Calls under other rules than the last have no order among them, so all of a burst have one.
-    const [tier, rules] = random.below(4) ? ['a', tiers[0]] : ['b', tiers[1]]
+    const [tier, rules] = random.below(4) ? (['a', tiers[0]] as const) : (['b', tiers[1]] as const)
     const capacity = Math.min(...rules.map((each) => each.capacity))
     for (const key of keys) {
       const expected = model.decide(key, rules, 1, nowUs, true)

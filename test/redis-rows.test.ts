@@ -136,7 +136,7 @@ describe('nodes that know different rules', () => {
         free: tokenBucket({ limit: 10, per: '1h', name: 'rate' }),
         pro: fixedWindow({ limit: 10, per: '1h', name: 'rate' }),
       }
-      const chosen = names.map((name) => [name, tiers[name]])
+      const chosen = names.map((name) => [name, tiers[name]] as const)
       return node(createPolicy({ tiers: Object.fromEntries(chosen) }), 'ordered')
     }
     const nodes = [byOrder(['free', 'pro']), byOrder(['pro', 'free'])]

@@ -25,11 +25,19 @@ export {
 } from './core/rule.ts'
 export { addressKey, apiKey, type Claims, jwtSubject, type KeyOf } from './http/identity.ts'
 export { createAsyncLimiter } from './limiter/async-limiter.ts'
-export type { CostByRule, KeyFields, LimiterCost, LimiterKey } from './limiter/key-types.ts'
+export type {
+  CostByRule,
+  KeyFields,
+  LimiterCost,
+  LimiterKey,
+  LimiterTier,
+} from './limiter/key-types.ts'
 export { createLimiter } from './limiter/limiter.ts'
 export type { AsyncPermit, NoPermit, Permit } from './limiter/permit.ts'
 export { createPolicy, type Policy, type PolicyOptions } from './limiter/policy.ts'
 export type {
+  AnyLimiter,
+  AnyLimiterOptions,
   AsyncLimiter,
   AsyncLimiterOptions,
   AsyncLimiterStats,

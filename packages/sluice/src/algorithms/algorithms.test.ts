@@ -196,7 +196,9 @@ describe('the parameters of an algorithm of the user', () => {
     periods: { minute: 60_000_000, hour: 3_600_000_000 },
     capacity: (limit, { extra }) => limit + Number(extra),
   })
-  const make = ruleFactory<RuleOptions & { extra?: number; pace?: string }>(own)
+  const make = ruleFactory<
+    Omit<RuleOptions, 'per'> & { per: 'minute' | 'hour'; extra?: number; pace?: string }
+  >(own)
 
   it('are complete in each rule, and part of its text', () => {
     const rule = make({ limit: 5, per: 'minute', extra: 2 })

@@ -6,7 +6,7 @@ import { startsOnParam } from './starts-on.ts'
 import { zoneParam } from './zone.ts'
 
 /** What `calendarWindow` takes. */
-export interface CalendarOptions extends RuleOptions {
+export interface CalendarOptions extends Omit<RuleOptions, 'per'> {
   /** The calendar period. */
   readonly per: 'hour' | 'day' | 'week' | 'month' | 'year'
   /** The time zone that has the calendar, by its IANA name: `'Europe/Berlin'`. Default `'UTC'`. */

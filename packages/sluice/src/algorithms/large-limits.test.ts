@@ -27,7 +27,7 @@ const limit = fc.oneof(
 )
 const per = fc.oneof(
   fc.constantFrom('86399999ms', '1d', '1s', '1000003us', '400d', '1ms'),
-  fc.integer({ min: 1_000, max: 34_560_000_000_000 }).map((us) => `${us}us`),
+  fc.integer({ min: 1_000, max: 34_560_000_000_000 }).map((us) => `${us}us` as const),
 )
 const units = fc.oneof(limit, fc.nat(5), fc.integer({ min: 0, max: LARGEST }))
 

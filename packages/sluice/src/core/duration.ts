@@ -1,7 +1,11 @@
 import { SluiceError, shown } from './errors.ts'
 
-/** Duration is milliseconds, or a whole number and a unit: `'250ms'`, `'10s'`, `'1m'`, `'1h'`, `'1d'` (or `'us'`). */
-export type Duration = number | string
+/**
+ * Duration is milliseconds, or a whole number and a unit: `'250ms'`, `'10s'`, `'1m'`, `'1h'`, `'1d'` (or
+ * `'us'`). A text that is only known at run time needs a cast, `text as Duration`; what is none throws
+ * `SLUICE_DURATION`.
+ */
+export type Duration = number | `${number}${'us' | 'ms' | 's' | 'm' | 'h' | 'd'}`
 
 const UNIT_MS: Readonly<Record<string, number>> = {
   us: 0.001,

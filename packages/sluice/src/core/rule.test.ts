@@ -93,7 +93,7 @@ describe('a rule', () => {
   })
 
   it('refuses an option of another algorithm', () => {
-    const options = { limit: 1, per: '1s', burst: 2 }
+    const options = { limit: 1, per: '1s', burst: 2 } as never
     expect(() => fixedWindow(options)).toThrow(withCode('SLUICE_OPTION'))
     expect(() => leakyBucket(options)).toThrow(withCode('SLUICE_OPTION'))
     expect(() => fixedWindow({ limit: 1, per: '1s', align: 'utc' as never })).toThrow(

@@ -89,7 +89,11 @@ export function checkBy(what: string, by: unknown): asserts by is string | undef
  * defineRule checks a rule's options, those that the algorithm declares included, and completes the
  * rule.
  */
-export function defineRule(algorithm: Algorithm, options: RuleOptions): Rule {
+export function defineRule(
+  algorithm: Algorithm,
+  // An algorithm with `periods` takes one of their words.
+  options: Omit<RuleOptions, 'per'> & { readonly per: Duration | string },
+): Rule {
   if (typeof algorithm?.waitUs !== 'function') {
     throw new SluiceError(
       'SLUICE_OPTION',
@@ -144,7 +148,11 @@ function perUsOf({ periods }: Algorithm, where: string, per: unknown): number {
 }
 
 /** Reads the algorithm's own parameters, each once, and fills in those that are left out. */
-function paramsOf(algorithm: Algorithm, options: RuleOptions, name: string): Params {
+function paramsOf(
+  algorithm: Algorithm,
+  options: Omit<RuleOptions, 'per'> & { readonly per: number | string },
+  name: string,
+): Params {
   const params: Record<string, number | string> = algorithm.periods ? { per: options.per } : {}
   for (const [key, param] of Object.entries(algorithm.params)) {
     const given = (options as unknown as Record<string, unknown>)[key]
@@ -205,7 +213,11 @@ export interface RuleFactory<
   Options extends Omit<RuleOptions, 'per'> = RuleOptions,
   Usual extends string = string,
 > {
-  <const O extends Options>(options: O): Rule<ByOf<O>, NameOf<O, Usual>>
+  /** Makes a rule; a name that is not one of its options does not compile. */
+  <const O extends Options>(
+    options: O & Readonly<Record<Exclude<keyof O, keyof Options>, never>>,
+  ): Rule<ByOf<O>, NameOf<O, Usual>>
+  /** The algorithm of its rules. */
   readonly algorithm: Algorithm
 }
 
@@ -214,6 +226,6 @@ export function ruleFactory<
   Options extends Omit<RuleOptions, 'per'> = RuleOptions,
   Usual extends string = string,
 >(algorithm: Algorithm): RuleFactory<Options, Usual> {
-  const factory = (options: Options & RuleOptions) => defineRule(algorithm, options)
+  const factory = (options: Options) => defineRule(algorithm, options as never)
   return Object.assign(factory, { algorithm }) as never
 }

@@ -15,10 +15,17 @@ type KeyBy<By> = [By] extends [undefined]
     : { readonly [Field in Extract<Exclude<By, 'global'>, string>]: string | null }
 
 /** LimiterKey is what the rules of a limiter count: an object where they have `by`, else a text. */
-export type LimiterKey<Rules> = [Rules] extends [Policy<infer Key>]
+export type LimiterKey<Rules> = [Rules] extends [Policy<infer Key, string>]
   ? Key
   : RuleOf<Exclude<Rules, Policy<unknown>>> extends Rule<infer By>
     ? KeyBy<By>
+    : never
+
+/** LimiterTier is the name of a tier of a limiter's policy; without a policy there is none. */
+export type LimiterTier<Rules> = [Rules] extends [Policy<unknown, infer Tier>]
+  ? Tier
+  : Policy<unknown> extends Rules
+    ? string
     : never
 
 /** LimiterCost is what a call may cost: units for all rules, or for each by its name. */

@@ -3,13 +3,13 @@ import { checkFunction, checkOptions } from '../core/options.ts'
 import { checkName } from '../core/rule.ts'
 import { memoryStore } from '../stores/memory/memory.ts'
 import type { Store } from '../stores/store.ts'
-import type { AsyncLimiterOptions, LimiterOptions } from './verbs.ts'
+import type { AnyLimiterOptions, LimiterOptions } from './verbs.ts'
 
 /** The options that only a limiter on an asynchronous store has. */
 const ASYNC_OPTIONS = ['timeoutMs', 'onStoreFailure', 'fleetSize', 'onDegraded', 'onRecovered']
 
 /** checkLimiterOptions checks what all limiters have in common, and tells two usual slips. */
-export function checkLimiterOptions(options: LimiterOptions | AsyncLimiterOptions): void {
+export function checkLimiterOptions(options: LimiterOptions | AnyLimiterOptions): void {
   checkShape(options)
   checkOptions('createLimiter', options, [
     'store',
@@ -31,13 +31,13 @@ export function checkLimiterOptions(options: LimiterOptions | AsyncLimiterOption
   checkFunction('createLimiter: onDecision', onDecision)
 }
 
-/** checkNotAsync throws if an option is given that a synchronous store has no use for. */
-export function checkNotAsync(options: LimiterOptions): void {
+/** checkNotAsync throws if an option of a remote store is given, but no store: it was forgotten. */
+export function checkNotAsync(options: object): void {
   for (const name of ASYNC_OPTIONS) {
     if ((options as Record<string, unknown>)[name] === undefined) continue
     throw new SluiceError(
       'SLUICE_OPTION',
-      `createLimiter: ${name} is for a store that answers later, such as redisStore().`,
+      `createLimiter: ${name} is for a store that answers later. Give one: { store: redisStore(client) }.`,
     )
   }
 }

@@ -268,7 +268,7 @@ describe('a limiter', () => {
 
   it('refuses a tier without a policy, and unknown options in a batch', () => {
     const { limiter } = made()
-    expect(() => limiter.check('a', 1, { tier: 'pro' })).toThrow(withCode('SLUICE_OPTION'))
+    expect(() => limiter.check('a', 1, { tier: 'pro' as never })).toThrow(withCode('SLUICE_OPTION'))
     expect(() => limiter.checkMany([{ key: 'a', weight: 3 } as never])).toThrow(
       withCode('SLUICE_OPTION'),
     )

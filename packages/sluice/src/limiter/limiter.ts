@@ -9,7 +9,7 @@ import { openJointTable } from '../stores/joint/joint-table.ts'
 import type { RuleSet, Table } from '../stores/store.ts'
 import { fieldsOf, shownKey, tierKeyOf } from './fields.ts'
 import { type Call, createGate, lineOf, partsOf, ratesOnly } from './gate.ts'
-import type { CostByRule, LimiterCost, LimiterKey } from './key-types.ts'
+import type { CostByRule, LimiterCost, LimiterKey, LimiterTier } from './key-types.ts'
 import { checkLimiterOptions, checkNotAsync, storeOf } from './limiter-options.ts'
 import { penaltyOf } from './penalty.ts'
 import {
@@ -27,6 +27,8 @@ import { noteRules } from './rules-of.ts'
 import { unusedName } from './store-name.ts'
 import { permitOf } from './sync-permit.ts'
 import type {
+  AnyLimiter,
+  AnyLimiterOptions,
   AsyncLimiter,
   AsyncLimiterOptions,
   CallOptions,
@@ -38,27 +40,32 @@ import { createWaitQueue } from './wait-queue.ts'
 
 /**
  * createLimiter makes a limiter from one rule, several, or a policy of tiers. Without a store it
- * keeps its states in memory. On a store that answers later, all verbs are promises.
+ * keeps its states in memory. On a store that answers later, all verbs are promises. If only the running
+ * program knows which of both the store is, await every verb.
  */
 export function createLimiter<const Rules extends Rule | readonly Rule[] | Policy<unknown>>(
   rules: Rules,
   options: AsyncLimiterOptions<LimiterKey<Rules>, LimiterCost<Rules>>,
-): AsyncLimiter<LimiterKey<Rules>, LimiterCost<Rules>>
+): AsyncLimiter<LimiterKey<Rules>, LimiterCost<Rules>, LimiterTier<Rules>>
 export function createLimiter<const Rules extends Rule | readonly Rule[] | Policy<unknown>>(
   rules: Rules,
   options?: LimiterOptions<LimiterKey<Rules>, LimiterCost<Rules>>,
-): Limiter<LimiterKey<Rules>, LimiterCost<Rules>>
+): Limiter<LimiterKey<Rules>, LimiterCost<Rules>, LimiterTier<Rules>>
+export function createLimiter<const Rules extends Rule | readonly Rule[] | Policy<unknown>>(
+  rules: Rules,
+  options: AnyLimiterOptions<LimiterKey<Rules>, LimiterCost<Rules>>,
+): AnyLimiter<LimiterKey<Rules>, LimiterCost<Rules>, LimiterTier<Rules>>
 export function createLimiter(
   rules: Rule | readonly Rule[] | Policy,
-  options: LimiterOptions | AsyncLimiterOptions = {},
+  options: LimiterOptions | AnyLimiterOptions = {},
 ): Limiter | AsyncLimiter {
   checkLimiterOptions(options)
   if (isAsync(options)) return options.store.createLimiter(rules, options)
-  checkNotAsync(options)
-  return createSyncLimiter(rules, options)
+  if (options.store === undefined) checkNotAsync(options)
+  return createSyncLimiter(rules, options as LimiterOptions)
 }
 
-function isAsync(options: LimiterOptions | AsyncLimiterOptions): options is AsyncLimiterOptions {
+function isAsync(options: LimiterOptions | AnyLimiterOptions): options is AsyncLimiterOptions {
   return options.store?.kind === 'async'
 }
 

@@ -249,14 +249,14 @@ describe('a policy', () => {
     const policy = createPolicy({ tiers, tierOf: () => 'platinum' })
     const limiter = createLimiter(policy)
     expect(() => limiter.check('a')).toThrow(withCode('SLUICE_TIER_UNKNOWN'))
-    expect(() => limiter.check('a', 1, { tier: '__proto__' })).toThrow(
+    expect(() => limiter.check('a', 1, { tier: '__proto__' as never })).toThrow(
       withCode('SLUICE_TIER_UNKNOWN'),
     )
-    expect(() => policy.setTier('a', 'gold')).toThrow(withCode('SLUICE_TIER_UNKNOWN'))
+    expect(() => policy.setTier('a', 'gold' as never)).toThrow(withCode('SLUICE_TIER_UNKNOWN'))
     expect(() => createLimiter(createPolicy({ tiers })).check('a')).toThrow(
       withCode('SLUICE_TIER_UNKNOWN'),
     )
-    expect(() => createPolicy({ tiers, defaultTier: 'gold' })).toThrow(
+    expect(() => createPolicy({ tiers, defaultTier: 'gold' as never })).toThrow(
       withCode('SLUICE_TIER_UNKNOWN'),
     )
   })

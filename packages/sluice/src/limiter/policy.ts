@@ -9,13 +9,25 @@ export type RulesByName =
   | Readonly<Record<string, Rule | readonly Rule[]>>
   | ReadonlyMap<string, Rule | readonly Rule[]>
 
-export interface PolicyOptions {
+/** The names of the tiers. Those of a `Map` are only known at run time. */
+type TierIn<Tiers> =
+  Tiers extends ReadonlyMap<infer Name extends string, unknown>
+    ? Name
+    : Extract<keyof Tiers, string>
+
+type RuleIn<Tiers> = Tiers extends ReadonlyMap<string, infer Rules> ? Rules : Tiers[keyof Tiers]
+
+/** PolicyOptions are what a policy is made from. */
+export interface PolicyOptions<Tiers extends RulesByName = RulesByName> {
   /** The rules of each tier, by its name. `unlimited()` for clients that are never limited. */
-  readonly tiers: RulesByName
-  /** The tier of a key that was not given one by `setTier`. Synchronous: look it up beforehand. */
-  readonly tierOf?: (key: string) => string | undefined
+  readonly tiers: Tiers
+  /**
+   * The tier of a key that was not given one by `setTier`; `undefined` or `null` where it has none.
+   * Synchronous: look it up beforehand.
+   */
+  readonly tierOf?: (key: string) => string | undefined | null
   /** The tier of keys that neither `setTier` nor `tierOf` knows. Without it they are an error. */
-  readonly defaultTier?: string
+  readonly defaultTier?: NoInfer<TierIn<Tiers>>
   /** Rules of single keys that replace their tier's. */
   readonly overrides?: RulesByName
   /**
@@ -27,16 +39,11 @@ export interface PolicyOptions {
   readonly rules?: Rule | readonly Rule[]
 }
 
-/** The rules in the options of a policy, for their types. */
-type RulesIn<Options extends PolicyOptions> =
-  | Options['tiers'][keyof Options['tiers']]
-  | NonNullable<Options['rules']>
-
 /**
  * Policy says which rules hold for a key. A change takes effect on the key's next request. Rules
  * of the same name and algorithm carry over what was used; others have states of their own.
  */
-export interface Policy<Key = string> {
+export interface Policy<Key = string, Tier extends string = string> {
   /** The field of keys that has a tier; undefined where the key is a text. */
   readonly tierBy: string | undefined
   /** What its limiters' keys are; only a type. */
@@ -44,17 +51,17 @@ export interface Policy<Key = string> {
   /** The rules of all tiers and overrides that the policy was made with. */
   readonly ruleLists: readonly (readonly Rule[])[]
   /** The rules for a key: its override, else those of `tier`, else those of its own tier. */
-  rulesFor(key: string, tier?: string): readonly Rule[]
+  rulesFor(key: string, tier?: Tier): readonly Rule[]
   /** Whether the key has an override, or a tier that is not just the default. */
   knows(key: string): boolean
   /** The tier under which to show a key of which nothing is known: the default, else the first. */
-  readonly shownTier: string
+  readonly shownTier: Tier
   /** The tier of a key: what `setTier` said, else `tierOf`, else the default. */
-  tierOf(key: string): string
-  /** Assigns a key to a tier; `undefined` takes the assignment back. */
-  setTier(key: string, tier: string | undefined): void
-  /** Gives a key rules of its own; `undefined` takes them back. */
-  setOverride(key: string, rules: Rule | readonly Rule[] | undefined): void
+  tierOf(key: string): Tier
+  /** Assigns a key to a tier; `undefined` or `null` takes the assignment back. */
+  setTier(key: string, tier: Tier | undefined | null): void
+  /** Gives a key rules of its own; `undefined` or `null` takes them back. */
+  setOverride(key: string, rules: Rule | readonly Rule[] | undefined | null): void
 }
 
 const OPTIONS = ['tiers', 'tierOf', 'defaultTier', 'overrides', 'tierBy', 'rules']
@@ -62,9 +69,14 @@ const OPTIONS = ['tiers', 'tierOf', 'defaultTier', 'overrides', 'tierBy', 'rules
 const isPolicySymbol = Symbol.for('sluice.policy')
 
 /** createPolicy makes a policy from tiers. */
-export function createPolicy<const Options extends PolicyOptions>(
-  options: Options,
-): Policy<Options extends { readonly tierBy: string } ? LimiterKey<RulesIn<Options>> : string> {
+export function createPolicy<
+  const Tiers extends RulesByName,
+  const Others extends Rule | readonly Rule[] = never,
+  const TierBy extends string | undefined = undefined,
+>(
+  options: PolicyOptions<Tiers> & { readonly rules?: Others; readonly tierBy?: TierBy },
+): Policy<[TierBy] extends [string] ? LimiterKey<RuleIn<Tiers> | Others> : string, TierIn<Tiers>>
+export function createPolicy(options: PolicyOptions): Policy {
   checkOptions('createPolicy', options, OPTIONS)
   const { tierOf, defaultTier, tierBy } = options
   const others = othersOf(options)
@@ -98,7 +110,7 @@ export function createPolicy<const Options extends PolicyOptions>(
   }
 
   function ownTier(key: string): string | undefined {
-    return assigned.get(key) ?? tierOf?.(key)
+    return assigned.get(key) ?? tierOf?.(key) ?? undefined
   }
 
   function tierFor(key: string): string {

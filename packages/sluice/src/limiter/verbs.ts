@@ -47,20 +47,35 @@ export interface FailureOptions {
   readonly onRecovered?: () => void
 }
 
-/** AsyncLimiterOptions are those of a limiter on a store that answers later. */
-export interface AsyncLimiterOptions<Key = string, Cost = number>
+/**
+ * AnyLimiterOptions are those of a limiter on a store of which only the running program knows whether it
+ * answers later. What concerns a failing store has no effect on one in this process.
+ */
+export interface AnyLimiterOptions<Key = string, Cost = number>
   extends Omit<LimiterOptions<Key, Cost>, 'store' | 'clock'>,
     FailureOptions {
+  /** Where states live. */
+  readonly store: Store | AsyncStore
+}
+
+/** AsyncLimiterOptions are those of a limiter on a store that answers later. */
+export interface AsyncLimiterOptions<Key = string, Cost = number>
+  extends AnyLimiterOptions<Key, Cost> {
+  /** Where states live, such as a `redisStore(client)`. */
   readonly store: AsyncStore
 }
 
 /** CallOptions go with a single call. */
-export interface CallOptions {
-  /** The key's tier where it is known from elsewhere; only with a policy. */
-  readonly tier?: string
+export interface CallOptions<Tier extends string = string> {
+  /**
+   * The key's tier where it is known from elsewhere; only with a policy. Default, also for `null`: what
+   * the policy says.
+   */
+  readonly tier?: Tier | null
 }
 
-export interface WaitOptions extends CallOptions {
+/** WaitOptions are those of `wait`, `acquire` and `run`. */
+export interface WaitOptions<Tier extends string = string> extends CallOptions<Tier> {
   /**
    * Gives up: the promise rejects with the signal's reason. While a store that answers later decides,
    * what it is about to spend stays spent.
@@ -78,7 +93,8 @@ export interface WaitOptions extends CallOptions {
 }
 
 /** LimitRequest is one of the requests of `checkMany`. */
-export interface LimitRequest<Key = string, Cost = number> extends CallOptions {
+export interface LimitRequest<Key = string, Cost = number, Tier extends string = string>
+  extends CallOptions<Tier> {
   readonly key: Key
   /** Default 1. */
   readonly cost?: Cost
@@ -101,45 +117,45 @@ export type PartOf<Key> = Key extends string ? Key : Partial<Key>
  * object of such texts where the rules have `by`. A cost is a whole number up to 10^12, for all rules or in
  * an object with one for each; a cost above a rule's capacity throws, since no waiting could help.
  */
-export interface Limiter<Key = string, Cost = number | CostByRule> {
+export interface Limiter<Key = string, Cost = number | CostByRule, Tier extends string = string> {
   readonly name: string
   /** Decides and spends, answering yes or no: the fast path. Not for rules that delay or hold. */
-  allow(key: Key, cost?: Cost, options?: CallOptions): boolean
+  allow(key: Key, cost?: Cost, options?: CallOptions<Tier>): boolean
   /** Decides and spends. Cost 0 spends nothing and is refused only by a block or debt. */
-  check(key: Key, cost?: Cost, options?: CallOptions): Decision
+  check(key: Key, cost?: Cost, options?: CallOptions<Tier>): Decision
   /** What `check` would answer, spending nothing; `remaining` and `resetAfterMs` as they stand. */
-  peek(key: Key, cost?: Cost, options?: CallOptions): Decision
+  peek(key: Key, cost?: Cost, options?: CallOptions<Tier>): Decision
   /** Independent decisions in order, at one instant. Nothing is spent if any request is invalid. */
-  checkMany(requests: readonly LimitRequest<Key, Cost>[]): Decision[]
+  checkMany(requests: readonly LimitRequest<Key, Cost, Tier>[]): Decision[]
   /**
    * Waits its turn among the `wait` calls for the key, first come first served, and then the delay of
    * a leaky bucket: resolves only when admitted, with `delayMs` 0. Rejects at once with
    * `SLUICE_WAIT_TOO_LONG` when the known wait is too long or the line is full; `error.decision` is
    * the refusal. Rejects when aborted or closed.
    */
-  wait(key: Key, cost?: Cost, options?: WaitOptions): Promise<Decision>
+  wait(key: Key, cost?: Cost, options?: WaitOptions<Tier>): Promise<Decision>
   /** How many calls wait for the key. */
   waiting(key: Key): number
   /**
    * Decides and spends as `check`, and gives a permit: what concurrency rules hold is held until the
    * permit ends, and what was spent can be settled or given back.
    */
-  tryAcquire(key: Key, cost?: Cost, options?: CallOptions): Permit<Cost> | NoPermit
+  tryAcquire(key: Key, cost?: Cost, options?: CallOptions<Tier>): Permit<Cost> | NoPermit
   /** Waits its turn as `wait` does, for a permit. A release ends the wait of the next in line. */
-  acquire(key: Key, cost?: Cost, options?: WaitOptions): Promise<Permit<Cost>>
+  acquire(key: Key, cost?: Cost, options?: WaitOptions<Tier>): Promise<Permit<Cost>>
   /** Acquires, calls `work`, and releases when it has ended. */
   run<T>(
     key: Key,
     work: (permit: Permit<Cost>) => T | PromiseLike<T>,
-    options?: RunOptions<Cost>,
+    options?: RunOptions<Cost, Tier>,
   ): Promise<T>
   /** Debits `cost` of rates even if it does not fit; the debt has to refill first. */
-  charge(key: Key, cost: Cost, options?: CallOptions): void
+  charge(key: Key, cost: Cost, options?: CallOptions<Tier>): void
   /**
    * Undoes a recent spend, as far as there is something to undo; never makes more than fresh. No
    * effect on leaky buckets, whose slots stay given out, and on what is held.
    */
-  refund(key: Key, cost: Cost, options?: CallOptions): void
+  refund(key: Key, cost: Cost, options?: CallOptions<Tier>): void
   /** Refuses the key for a while, whatever its rules say; a later call replaces an earlier one. */
   block(key: PartOf<Key>, duration: Duration): void
   unblock(key: PartOf<Key>): void
@@ -173,23 +189,31 @@ export interface AsyncLimiterStats extends AsyncStats {
  * AsyncLimiter is a `Limiter` on a store that answers later. It has no `allow`: a promise that
  * is not awaited would always be true.
  */
-export interface AsyncLimiter<Key = string, Cost = number | CostByRule> {
+export interface AsyncLimiter<
+  Key = string,
+  Cost = number | CostByRule,
+  Tier extends string = string,
+> {
   readonly name: string
-  check(key: Key, cost?: Cost, options?: CallOptions): Promise<Decision>
-  peek(key: Key, cost?: Cost, options?: CallOptions): Promise<Decision>
-  checkMany(requests: readonly LimitRequest<Key, Cost>[]): Promise<Decision[]>
-  wait(key: Key, cost?: Cost, options?: WaitOptions): Promise<Decision>
+  check(key: Key, cost?: Cost, options?: CallOptions<Tier>): Promise<Decision>
+  peek(key: Key, cost?: Cost, options?: CallOptions<Tier>): Promise<Decision>
+  checkMany(requests: readonly LimitRequest<Key, Cost, Tier>[]): Promise<Decision[]>
+  wait(key: Key, cost?: Cost, options?: WaitOptions<Tier>): Promise<Decision>
   waiting(key: Key): number
-  tryAcquire(key: Key, cost?: Cost, options?: CallOptions): Promise<AsyncPermit<Cost> | NoPermit>
+  tryAcquire(
+    key: Key,
+    cost?: Cost,
+    options?: CallOptions<Tier>,
+  ): Promise<AsyncPermit<Cost> | NoPermit>
   /** Units that another process releases are found within 100 ms. */
-  acquire(key: Key, cost?: Cost, options?: WaitOptions): Promise<AsyncPermit<Cost>>
+  acquire(key: Key, cost?: Cost, options?: WaitOptions<Tier>): Promise<AsyncPermit<Cost>>
   run<T>(
     key: Key,
     work: (permit: AsyncPermit<Cost>) => T | PromiseLike<T>,
-    options?: RunOptions<Cost>,
+    options?: RunOptions<Cost, Tier>,
   ): Promise<T>
-  charge(key: Key, cost: Cost, options?: CallOptions): Promise<void>
-  refund(key: Key, cost: Cost, options?: CallOptions): Promise<void>
+  charge(key: Key, cost: Cost, options?: CallOptions<Tier>): Promise<void>
+  refund(key: Key, cost: Cost, options?: CallOptions<Tier>): Promise<void>
   block(key: PartOf<Key>, duration: Duration): Promise<void>
   unblock(key: PartOf<Key>): Promise<void>
   reset(key: PartOf<Key>): Promise<void>
@@ -202,7 +226,24 @@ export interface AsyncLimiter<Key = string, Cost = number | CostByRule> {
 }
 
 /** RunOptions are those of `run`: of waiting, and the cost. */
-export interface RunOptions<Cost> extends WaitOptions {
+export interface RunOptions<Cost, Tier extends string = string> extends WaitOptions<Tier> {
   /** Default 1. */
   readonly cost?: Cost
+}
+
+/**
+ * AnyLimiter is a limiter on a store of which only the running program knows whether it answers later,
+ * such as `url ? redisStore(client) : memoryStore()`. Await what its verbs give, and loop over `entries()`
+ * with `for await`: both work on both. There is no `allow`, and no `then` to call.
+ */
+export type AnyLimiter<Key = string, Cost = number | CostByRule, Tier extends string = string> = (
+  | Limiter<Key, Cost, Tier>
+  | AsyncLimiter<Key, Cost, Tier>
+) & {
+  /** Acquires, calls `work`, and releases when it has ended. */
+  run<T>(
+    key: Key,
+    work: (permit: Permit<Cost> | AsyncPermit<Cost>) => T | PromiseLike<T>,
+    options?: RunOptions<Cost, Tier>,
+  ): Promise<T>
 }

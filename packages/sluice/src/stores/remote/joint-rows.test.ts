@@ -1,5 +1,12 @@
 import { expect, it } from 'vitest'
-import { concurrency, createLimiter, createPolicy, fixedWindow, tokenBucket } from '../../index.ts'
+import {
+  concurrency,
+  createLimiter,
+  createPolicy,
+  type Duration,
+  fixedWindow,
+  tokenBucket,
+} from '../../index.ts'
 import { manualClock } from '../../testing/index.ts'
 import { remoteStore } from './remote.ts'
 
@@ -55,7 +62,7 @@ it('decides in order, in one trip, where keys share a row', async () => {
 
 it('leaves a row of other limits as it is where a call charges it nothing', async () => {
   const { store, rows } = made()
-  const held = (hold: string) => concurrency({ limit: 9, hold, by: 'user', name: 'held' })
+  const held = (hold: Duration) => concurrency({ limit: 9, hold, by: 'user', name: 'held' })
   const policy = createPolicy({
     tierBy: 'user',
     defaultTier: 'slow',
