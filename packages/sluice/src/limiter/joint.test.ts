@@ -245,7 +245,7 @@ describe('where another thread resets a key as soon as it is refused', () => {
 
   it('a refusal that a penalty counts stays a refusal', () => {
     const rule = tokenBucket({ limit: 1, per: '1h' })
-    const penalty = { after: 9, within: '1m', block: '1m' }
+    const penalty = { after: 9, within: '1m', block: '1m' } as const
     const limiter = createLimiter(rule, { store: made(), penalty })
     const answers = Array.from({ length: 4 }, () => limiter.check('a').allowed)
     expect(answers).toEqual([true, false, true, false])

@@ -15,7 +15,7 @@ export interface JointRules {
   readonly penalty: PenaltyOptions | undefined
 }
 
-const blocks = [
+const blocks: PenaltyOptions['block'][] = [
   1,
   [7],
   [10, 333],
