@@ -366,6 +366,7 @@ describe.each(losses)('when a master $loss under load, and its replica takes ove
     limiters[kind] = createLimiter(rule, {
       store: redisStore(clients[kind].client, { prefix: PREFIX }),
       name: `${kind} ${loss}`,
+      share: true,
       timeoutMs,
       onStoreFailure: policies[kind],
       onDegraded: () => told[kind].push('degraded'),

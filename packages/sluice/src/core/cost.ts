@@ -43,6 +43,6 @@ export function checkCost(cost: unknown): asserts cost is number {
   let remedy = ''
   if (typeof cost === 'object') remedy = 'Options are the third argument.'
   else if (typeof cost === 'number' && cost < 0)
-    remedy = 'To give units back, call refund() with a number from 0 up.'
+    remedy = 'To give units back, call refund() with a positive number.'
   checkWhole('cost', cost, 0, MOST_UNITS, 'SLUICE_COST', remedy)
 }

@@ -43,7 +43,10 @@ describe('durationUs', () => {
     '12d',
   ])('refuses %o with a remedy', (value) => {
     expect(() => read(value)).toThrow(
-      expect.objectContaining({ code: 'SLUICE_DURATION', message: expect.stringMatching(/10s/) }),
+      expect.objectContaining({
+        code: 'SLUICE_DURATION',
+        message: expect.stringMatching(/such as '90m'/),
+      }),
     )
   })
 })

@@ -25,24 +25,19 @@ export const CENTURY_US = CENTURY_MS * 1_000
  * text cannot be read or the value is outside `leastMs` to `mostMs`.
  */
 export function durationUs(where: string, value: unknown, leastMs: number, mostMs: number): number {
-  const ms = typeof value === 'string' ? parsedMs(where, value) : value
-  if (typeof ms !== 'number' || !(ms >= leastMs && ms <= mostMs)) {
-    throw new SluiceError(
-      'SLUICE_DURATION',
-      `${where} must be ${range(leastMs, mostMs)}, got ${shown(value)}. ` +
-        "Write '10s', '1m', '1h', '1d', or a number of milliseconds.",
-    )
-  }
-  return Math.round(ms * 1_000)
-}
-
-function parsedMs(where: string, text: string): number {
-  const found = /^(\d{1,15})(us|ms|s|m|h|d)$/.exec(text)
-  if (found) return Number(found[1]) * UNIT_MS[found[2]]
+  const ms = typeof value === 'string' ? msOf(value) : value
+  if (typeof ms === 'number' && ms >= leastMs && ms <= mostMs) return Math.round(ms * 1_000)
   throw new SluiceError(
     'SLUICE_DURATION',
-    `${where} must be a whole number and a unit (us, ms, s, m, h or d), such as '10s' or '90m', got ${shown(text)}.`,
+    `${where} must be from ${leastMs} ms to ${Math.floor(mostMs / UNIT_MS.d)} days, got ` +
+      `${shown(value)}. Write a whole number and a unit (us, ms, s, m, h, d), such as '90m', or a ` +
+      'number of milliseconds.',
   )
+}
+
+function msOf(text: string): number {
+  const [, number, unit] = /^(\d{1,15})(us|ms|s|m|h|d)$/.exec(text) ?? []
+  return Number(number) * UNIT_MS[unit]
 }
 
 /** durationText writes microseconds as a duration, in the largest unit that divides them. */
@@ -52,8 +47,4 @@ export function durationText(us: number): string {
     if (us % unitUs === 0) return `${us / unitUs}${unit}`
   }
   return `${us}us`
-}
-
-function range(leastMs: number, mostMs: number): string {
-  return `from ${leastMs} ms to ${Math.floor(mostMs / UNIT_MS.d).toLocaleString('en')} days`
 }

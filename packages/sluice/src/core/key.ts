@@ -30,7 +30,7 @@ function keyHint(key: unknown): string {
     return 'Turn it into a string: String(id).'
   if (shown(key) === 'an array') return 'Join parts with compositeKey().'
   if (shown(key) === 'an object') {
-    return "An object is for rules with `by`, such as tokenBucket({ limit, per, by: 'user' })."
+    return "Only rules with `by`, such as `by: 'user'`, count fields of an object."
   }
   return "Decide what a client without a key is called, such as 'anonymous'."
 }

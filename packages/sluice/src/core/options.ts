@@ -32,6 +32,12 @@ export function checkFunction(where: string, value: unknown, of = ''): void {
   throw new SluiceError('SLUICE_OPTION', `${where} must be ${what}, got ${shown(value)}.`)
 }
 
+/** checkFlag throws unless `value` is true, false or left out. */
+export function checkFlag(where: string, value: unknown): void {
+  if (value === undefined || typeof value === 'boolean') return
+  throw new SluiceError('SLUICE_OPTION', `${where} must be true or false, got ${shown(value)}.`)
+}
+
 /** checkWhole returns `value` if it is a whole number from `least` to `most`, and throws otherwise. */
 export function checkWhole(
   where: string,

@@ -64,25 +64,21 @@ export function fieldsIn(rules: readonly Rule[]): readonly string[] {
 
 const DAY_MS = 86_400_000
 const NAME = /^[\x20-\x7e]{1,64}$/
+const FIELD = /^[\x21-\x7e]{1,64}$/
 
 /** checkName throws unless `name` is 1 to 64 printable ASCII characters: it goes into headers. */
-export function checkName(what: string, name: unknown): asserts name is string {
-  if (typeof name === 'string' && NAME.test(name)) return
+export function checkName(what: string, name: unknown, pattern = NAME): asserts name is string {
+  if (typeof name === 'string' && pattern.test(name)) return
+  const rest = pattern === NAME ? '' : ' without spaces'
   throw new SluiceError(
     'SLUICE_RULE_NAME',
-    `${what} must be 1 to 64 printable ASCII characters, got ${shown(name)}.`,
+    `${what} must be 1 to 64 printable ASCII characters${rest}, got ${shown(name)}.`,
   )
 }
 
-const FIELD = /^[\x21-\x7e]{1,64}$/
-
 /** checkBy throws unless `by` is left out, or 1 to 64 printable ASCII characters without spaces. */
 export function checkBy(what: string, by: unknown): asserts by is string | undefined {
-  if (by === undefined || (typeof by === 'string' && FIELD.test(by))) return
-  throw new SluiceError(
-    'SLUICE_RULE_NAME',
-    `${what} must be 1 to 64 printable ASCII characters without spaces, got ${shown(by)}.`,
-  )
+  if (by !== undefined) checkName(what, by, FIELD)
 }
 
 /**
@@ -131,10 +127,10 @@ export function defineRule(
 
 /** What to do instead of a limit that is none. */
 function limitRemedy({ mostLimit, mostLimitRemedy }: Algorithm, limit: unknown): string {
-  if (limit === Number.POSITIVE_INFINITY) return 'For no limit, use unlimited().'
-  if (limit === 0) return 'To refuse a key, block() it; for no limit, use unlimited().'
-  if (!(typeof limit === 'number' && limit > 0)) return ''
-  return limit > mostLimit ? mostLimitRemedy : 'For a fraction of a unit, take a longer time.'
+  const isNumber = typeof limit === 'number'
+  if (isNumber && limit > mostLimit && mostLimitRemedy) return mostLimitRemedy
+  if (isNumber && limit % 1 > 0) return 'For a fraction of a unit, take a longer time.'
+  return 'For no limit, use unlimited(); to refuse a key, block() it.'
 }
 
 function perUsOf({ periods }: Algorithm, where: string, per: unknown): number {
@@ -167,7 +163,7 @@ function paramsOf(
 
 /** A value is a word of the rule's text, which also stands in rows of remote stores. */
 function checkWord(where: string, value: unknown): void {
-  if (/^[\x21-\x7e]{1,64}$/.test(String(value))) return
+  if (FIELD.test(String(value))) return
   throw new SluiceError(
     'SLUICE_OPTION',
     `${where} must be a number or a word of 1 to 64 printable ASCII characters, got ${shown(value)}.`,

@@ -6,7 +6,7 @@ import type { Held } from '../core/held.ts'
 import type { AnyKey } from '../core/key.ts'
 import type { Rule } from '../core/rule.ts'
 import { createJointTable } from '../stores/joint/joint-table.ts'
-import { memoryStore } from '../stores/memory/memory.ts'
+import { openMemory } from '../stores/memory/memory.ts'
 import type { RuleSet, Table } from '../stores/store.ts'
 import type { Wanted } from './pending.ts'
 import { shareOf } from './share.ts'
@@ -97,7 +97,7 @@ export function createLocal(clock: Clock, fleetSize: number, fields?: readonly s
 
 /** The tables of these fields as one; without fields, the table of all keys. */
 function openLocal(clock: Clock, fields: readonly string[] | undefined): AnyTable {
-  const store = memoryStore({ clock })
+  const store = openMemory(1_000_000, clock)
   if (!fields) return store.open('local', [], true) as AnyTable
   const tables = fields.map((field) => store.open(field, [], true))
   return createJointTable(fields, tables) as AnyTable

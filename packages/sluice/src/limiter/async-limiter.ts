@@ -48,7 +48,7 @@ export function createAsyncLimiter(
   const fields = fieldsOf(lists.flat())
   const penalty = penaltyOf(options.penalty, fields)
   const all = penalty ? lists.map((rules) => [...rules, penalty]) : lists
-  const useName = unusedName(store, name, options.share === true)
+  const useName = unusedName(store, name, options.share)
   const opened = store.open(name, all, failure.timeoutMs, policy !== undefined)
   const gate = createGate(name, policy ?? lists[0], fields, penalty, opened.use, useName)
   const table = createFailureMode(opened, store.clock, failure, fields?.names)

@@ -1,5 +1,5 @@
 import { SluiceError, shown } from '../core/errors.ts'
-import { checkFunction, checkOptions } from '../core/options.ts'
+import { checkFlag, checkFunction, checkOptions } from '../core/options.ts'
 import { checkName } from '../core/rule.ts'
 import { memoryStore } from '../stores/memory/memory.ts'
 import type { Store } from '../stores/store.ts'
@@ -20,14 +20,9 @@ export function checkLimiterOptions(options: LimiterOptions | AnyLimiterOptions)
     'penalty',
     ...ASYNC_OPTIONS,
   ])
-  const { name = 'default', share = false, onDecision } = options
+  const { name = 'default', share, onDecision } = options
   checkName('createLimiter: name', name)
-  if (typeof share !== 'boolean') {
-    throw new SluiceError(
-      'SLUICE_OPTION',
-      `createLimiter: share must be true or false, got ${shown(share)}.`,
-    )
-  }
+  checkFlag('createLimiter: share', share)
   checkFunction('createLimiter: onDecision', onDecision)
 }
 

@@ -75,7 +75,7 @@ function createSyncLimiter(
 ): Limiter {
   const { name = 'default', onDecision } = options
   const store = storeOf(options)
-  const useName = unusedName(store, name, options.share === true)
+  const useName = unusedName(store, name, options.share)
   const policy = isPolicy(rules) ? rules : undefined
   const lists = policy ? policy.ruleLists : [ruleList('createLimiter', rules)]
   const fields = fieldsOf(lists.flat())

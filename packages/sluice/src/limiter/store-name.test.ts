@@ -40,9 +40,11 @@ describe.each<{ name: string; make(): Store | AsyncStore }>([
     on(store)
     expect(() => on(store)).toThrow(inUse)
     expect(() => on(store, {}, fixedWindow({ limit: 5, per: '15m' }) as never)).toThrow(inUse)
-    expect(() => on(store, { name: 'default' })).toThrow(/without one is called "default"/)
+    expect(() => on(store, { name: 'default' })).toThrow(/the name "default" is in use/)
     on(store, { name: 'login' })
-    expect(() => on(store, { name: 'login' })).toThrow(/called "login", so both would count as one/)
+    expect(() => on(store, { name: 'login' })).toThrow(
+      /the name "login" is in use on this store, so both would count as one/,
+    )
   })
 
   it('may have one name if both share it', async () => {

@@ -1,46 +1,39 @@
 import { SluiceError } from '../core/errors.ts'
+import { sharedMap } from '../core/shared-map.ts'
 import type { AsyncStore, Store } from '../stores/store.ts'
 
 /** A name in use: by how many limiters, and whether they share it. */
 interface Use {
-  readonly share: boolean
+  readonly share: boolean | undefined
   limiters: number
 }
 
-/** The names in use, by what keeps the rows. Several copies of the library in a process have one. */
-const inUse: unique symbol = Symbol.for('sluice.names') as never
-
-type Registry = { [inUse]?: WeakMap<object, Map<string, Use>> }
+/** The names in use, by what keeps the rows. */
+const inUse = sharedMap<object, Map<string, Use>>('limiter names')
 
 /**
  * unusedName throws if another limiter on this store uses the name, unless both share it. Call what it
  * returns to use the name, and what that returns to free it.
  */
-export function unusedName(store: Store | AsyncStore, name: string, share: boolean) {
-  const { owner = store } = store
-  const registry = globalThis as Registry
-  registry[inUse] ??= new WeakMap()
-  const names = registry[inUse].get(owner) ?? new Map<string, Use>()
+export function unusedName(store: Store | AsyncStore, name: string, share: boolean | undefined) {
+  const owner = store.owner ?? store
   const rows = store.rowsOf?.(name) ?? name
+  const names = inUse.get(owner) ?? new Map<string, Use>()
   const use = names.get(rows) ?? { share, limiters: 0 }
-  if (use.limiters > 0 && !(share && use.share)) throw taken(name)
+  if (use.limiters > 0 && !(share && use.share)) {
+    throw new SluiceError(
+      'SLUICE_STORE_NAME',
+      `createLimiter: the name "${name}" is in use on this store, so both would count as ` +
+        'one. Give each a `name` of its own, close() the other first, or pass `share: true` to both.',
+    )
+  }
 
   return () => {
     use.limiters += 1
-    registry[inUse]!.set(owner, names.set(rows, use))
+    inUse.set(owner, names.set(rows, use))
     return () => {
       use.limiters -= 1
       if (use.limiters === 0) names.delete(rows)
     }
   }
-}
-
-function taken(name: string): SluiceError {
-  const own = name === 'default' ? ' (a limiter without one is called "default")' : ''
-  return new SluiceError(
-    'SLUICE_STORE_NAME',
-    `createLimiter: another limiter on this store is called "${name}", so both would count as one. ` +
-      `Give each a \`name\` of its own${own}, close() the one that is replaced, or pass ` +
-      '`share: true` to both if they are to count together.',
-  )
 }

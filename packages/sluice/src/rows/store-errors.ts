@@ -60,8 +60,8 @@ export function unfit(rule: Rule): SluiceError {
 export function unleasableFields(where: string): SluiceError {
   return new SluiceError(
     'SLUICE_RULE_UNSUPPORTED',
-    `${where}: units cannot be leased where rules count several fields of a key: what one field has left ` +
-      'says nothing of the others. Use a store without `lease` for this limiter.',
+    `${where}: units cannot be leased where rules count several fields of a key. Use a store without ` +
+      '`lease`.',
   )
 }
 
@@ -70,8 +70,7 @@ export function unjoined(rule: Rule): SluiceError {
   return new SluiceError(
     'SLUICE_RULE_UNSUPPORTED',
     `rule "${rule.name}": the slots of a ${rule.algorithm.name} cannot be given back, and this store ` +
-      'spends from several keys one after the other. Use tokenBucket() or gcra(), or a store that ' +
-      'decides at once, such as memoryStore().',
+      'spends from several keys one after the other. Use tokenBucket(), gcra() or memoryStore().',
   )
 }
 
@@ -79,7 +78,7 @@ export function unjoined(rule: Rule): SluiceError {
 export function unleasable(rule: Rule): SluiceError {
   return new SluiceError(
     'SLUICE_RULE_UNSUPPORTED',
-    `rule "${rule.name}": units of a ${rule.algorithm.name} cannot be leased. Use another algorithm, ` +
-      'such as tokenBucket(), or a redisStore() without `lease` for this limiter.',
+    `rule "${rule.name}": units of a ${rule.algorithm.name} cannot be leased. Use tokenBucket(), ` +
+      'or a store without `lease`.',
   )
 }

@@ -23,6 +23,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   checkOptions('memoryStore', options, ['maxKeys', 'clock'])
   const { maxKeys = 1_000_000, clock = systemClock } = options
   checkWhole('memoryStore: maxKeys', maxKeys, 1, 16_000_000)
+  return openMemory(maxKeys, clock)
+}
+
+/** openMemory is a memoryStore of checked options. */
+export function openMemory(maxKeys: number, clock: Clock): Store {
   const nowUs = steadyClock(clock)
   const makeTable = () => createTable((care) => createMemoryRows(maxKeys, care), nowUs) as Table
   return { kind: 'sync', clock, open: openTables(makeTable) }
