@@ -8,7 +8,7 @@ import { build } from 'vite'
  * down as the code gets simpler: the goal for the first is 9,000.
  */
 const limits = [
-  { name: 'createLimiter, tokenBucket', from: 'index', most: 20_500 },
+  { name: 'createLimiter, tokenBucket', from: 'index', most: 21_000 },
   { name: 'redisStore', from: 'stores/redis/redis', most: 42_000 },
   { name: 'remoteStore', from: 'stores/remote/remote', most: 32_500 },
 ]
