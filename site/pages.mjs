@@ -55,6 +55,7 @@ async function writeApi() {
     disableSources: true,
     disableGit: true,
     skipErrorChecking: true,
+    groupOrder: ['Functions', 'Classes', 'Interfaces', 'Type Aliases', 'Variables'],
     gitRevision: 'main',
     ...{ entryFileName: 'index', hidePageHeader: true },
     ...{ hideBreadcrumbs: true, useCodeBlocks: true, expandParameters: false },

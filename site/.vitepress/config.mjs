@@ -27,10 +27,9 @@ const api = {
   text: 'API',
   link: '/reference/api/',
   collapsed: true,
-  items: listed('reference/api').map(({ link }) => ({
-    text: link.replace(/^\/reference\/api\/|\/$/g, ''),
-    link,
-  })),
+  items: listed('reference/api')
+    .map(({ link }) => ({ text: link.replace(/^\/reference\/api\/|\/$/g, ''), link }))
+    .sort((a, b) => a.text.localeCompare(b.text)),
 }
 
 const sidebar = Object.entries(folders).map(([folder, text]) => {
