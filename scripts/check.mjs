@@ -19,7 +19,6 @@ const all = [
   { name: 'packed size', run: 'npm run --silent packed', after: 'published files' },
   { name: 'knip', run: 'knip' },
   { name: 'bundle size', run: 'npm run --silent size' },
-  { name: 'unit tests', run: 'vitest run --project unit', isTest: true },
   {
     name: 'documents',
     isTest: true,
