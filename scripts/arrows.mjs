@@ -79,6 +79,7 @@ const groups = {
     ...[
       'settings',
       'limits',
+      'local-limiter',
       'most-units',
       'problem',
       'decided',

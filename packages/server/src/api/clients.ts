@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import { createLimiter, parseRule } from 'sluice'
+import { parseRule } from 'sluice'
 import { z } from 'zod'
+import { localLimiter } from '../local-limiter.ts'
 import { serviceRule } from '../service-rule.ts'
 import { type ShownRule, shownRule } from '../shown-rule.ts'
 import { type AccessGuard, type ApiOptions, wholeOf } from './api.ts'
@@ -38,7 +39,7 @@ export function addClients(
     const { policy, assignments } = limits()
     const { tier } = readBody(tierBody, body, { tier: policy.tierOf(key) })
     // An unknown tier, or a key that is none, is told here. No client has an empty key.
-    createLimiter(policy.rulesFor('', tier)).peek(key)
+    localLimiter(policy.rulesFor('', tier)).peek(key)
     await assignments.setTier(key, tier)
     return { key, tier }
   })
@@ -50,7 +51,7 @@ export function addClients(
   app.put<Named>('/v1/clients/:key/rules', change, async ({ params: { key }, body }) => {
     const texts = [readBody(rulesBody, body, { rules: '100/1m burst 20' }).rules].flat()
     // Rules that do not go together are told here, and not to the client.
-    createLimiter(texts.map(serviceRule)).peek(key)
+    localLimiter(texts.map(serviceRule)).peek(key)
     await limits().assignments.setRules(key, texts)
     return { key, rules: texts }
   })

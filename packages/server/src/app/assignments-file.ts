@@ -1,6 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { createLimiter, parseRule, SluiceError } from 'sluice'
+import { parseRule, SluiceError } from 'sluice'
+import { localLimiter } from '../local-limiter.ts'
 import type { Kept } from './assignments.ts'
 
 /** readAssignments reads a file. One that cannot be read is an error, lest it be overwritten. */
@@ -42,7 +43,7 @@ function tableOf<T>(table: unknown, isRight: (value: unknown) => value is T): Ma
 function isRules(value: unknown): value is readonly string[] {
   if (!Array.isArray(value)) return false
   // Rules that do not go together would fail with each request.
-  createLimiter(value.map((text) => parseRule(text)))
+  localLimiter(value.map((text) => parseRule(text)))
   return true
 }
 

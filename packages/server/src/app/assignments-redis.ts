@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Cluster, Redis } from 'ioredis'
-import { createLimiter, parseRule, SluiceError } from 'sluice'
+import { parseRule, SluiceError } from 'sluice'
+import { localLimiter } from '../local-limiter.ts'
 import type { Change, Kept } from './assignments.ts'
 
 /** RedisAssignments keeps assignments in one hash, for all servers that share a Redis. */
@@ -93,7 +94,7 @@ function rulesOf(value: string): readonly string[] | undefined {
   try {
     const texts: string[] = JSON.parse(value)
     // Rules that do not go together would fail with each request.
-    createLimiter(texts.map((text) => parseRule(text)))
+    localLimiter(texts.map((text) => parseRule(text)))
     return texts
   } catch {
     return undefined

@@ -1,7 +1,8 @@
 import { type IncomingMessage, METHODS } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import { createLimiter, tokenBucket } from 'sluice'
+import { tokenBucket } from 'sluice'
+import { localLimiter } from '../local-limiter.ts'
 import { type Problem, problem } from '../problem.ts'
 import type { Settings } from '../settings.ts'
 import { answer, stopping } from './answer.ts'
@@ -82,7 +83,7 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   })
 
   /** One line a second for each upstream is enough to know. */
-  const lines = createLimiter(tokenBucket({ limit: 1, per: '1s' }))
+  const lines = localLimiter(tokenBucket({ limit: 1, per: '1s' }))
   const onFailure: OnFailure = ({ name, url }, { code, message }) => {
     if (!lines.allow(name)) return
     logger.warn({ upstream: name, url, error: code ?? message }, 'an upstream does not answer')

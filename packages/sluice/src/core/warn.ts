@@ -5,6 +5,7 @@ interface WarningProcess {
 
 /** warningCodes lists every code a warning may carry, with its meaning in one line. */
 export const warningCodes = {
+  SLUICE_PER_PROCESS: 'one of several processes keeps its limits in its own memory',
   SLUICE_TRUST_PROXY: 'a framework trusts proxies, and rateLimit was not told of any',
 } as const
 

@@ -116,10 +116,10 @@ export function onSmallest<T>(
   make: (store: Store) => T,
 ): { made: T; own: (key: string) => string } {
   try {
-    return { made: make(compactStore(options)), own: (key) => key }
+    return { made: make(compactStore({ ...options, perProcess: true })), own: (key) => key }
   } catch (error) {
     if (!(error instanceof SluiceError) || error.code !== 'SLUICE_RULE_UNSUPPORTED') throw error
-    return { made: make(memoryStore(options)), own: ownCopy }
+    return { made: make(memoryStore({ ...options, perProcess: true })), own: ownCopy }
   }
 }
 

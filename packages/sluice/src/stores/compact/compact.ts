@@ -1,5 +1,6 @@
 import { type Clock, steadyClock, systemClock } from '../../core/clock.ts'
 import { checkOptions, checkWhole } from '../../core/options.ts'
+import { checkProcesses } from '../../core/processes.ts'
 import { createTable } from '../../rows/table.ts'
 import { openTables } from '../opened.ts'
 import type { Store, Table } from '../store.ts'
@@ -13,6 +14,11 @@ export interface CompactStoreOptions {
   readonly maxKeys?: number
   /** Default: the system's, monotonic. Tests pass a `manualClock()`. */
   readonly clock?: Clock
+  /**
+   * Says that each process is to have limits of its own, and so switches off the warning
+   * `SLUICE_PER_PROCESS` of a process that is one of several. Default false.
+   */
+  readonly perProcess?: boolean
 }
 
 /**
@@ -22,9 +28,10 @@ export interface CompactStoreOptions {
  * a probability of about n² / 2^61 for n keys. It holds every rule but the sliding window log.
  */
 export function compactStore(options: CompactStoreOptions = {}): Store {
-  checkOptions('compactStore', options, ['maxKeys', 'clock'])
-  const { maxKeys = 1_000_000, clock = systemClock } = options
+  checkOptions('compactStore', options, ['maxKeys', 'clock', 'perProcess'])
+  const { maxKeys = 1_000_000, clock = systemClock, perProcess } = options
   checkWhole('compactStore: maxKeys', maxKeys, 1, 1_000_000_000)
+  checkProcesses('compactStore', perProcess)
   const nowUs = steadyClock(clock)
   const makeTable = () => createTable((care) => createCompactRows(maxKeys, care), nowUs) as Table
   return { kind: 'sync', clock, open: openTables(makeTable) }

@@ -1,5 +1,6 @@
 import { type Clock, steadyClock, systemClock } from '../../core/clock.ts'
 import { checkOptions, checkWhole } from '../../core/options.ts'
+import { checkProcesses } from '../../core/processes.ts'
 import { createTable } from '../../rows/table.ts'
 import { openTables } from '../opened.ts'
 import type { Store, Table } from '../store.ts'
@@ -13,6 +14,11 @@ export interface MemoryStoreOptions {
   readonly maxKeys?: number
   /** Default: the system's, monotonic. Tests pass a `manualClock()`. */
   readonly clock?: Clock
+  /**
+   * Says that each process is to have limits of its own, and so switches off the warning
+   * `SLUICE_PER_PROCESS` of a process that is one of several. Default false.
+   */
+  readonly perProcess?: boolean
 }
 
 /**
@@ -20,9 +26,10 @@ export interface MemoryStoreOptions {
  * sets no timers: a state that has become fresh counts as absent, and its place is reused.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
-  checkOptions('memoryStore', options, ['maxKeys', 'clock'])
-  const { maxKeys = 1_000_000, clock = systemClock } = options
+  checkOptions('memoryStore', options, ['maxKeys', 'clock', 'perProcess'])
+  const { maxKeys = 1_000_000, clock = systemClock, perProcess } = options
   checkWhole('memoryStore: maxKeys', maxKeys, 1, 16_000_000)
+  checkProcesses('memoryStore', perProcess)
   return openMemory(maxKeys, clock)
 }
 

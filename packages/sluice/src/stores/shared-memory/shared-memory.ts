@@ -1,6 +1,7 @@
 import { type Clock, steadyClock, systemClock } from '../../core/clock.ts'
 import { SluiceError, shown } from '../../core/errors.ts'
 import { checkOptions, checkWhole } from '../../core/options.ts'
+import { checkProcesses } from '../../core/processes.ts'
 import type { Rule } from '../../core/rule.ts'
 import { type Column, createLayout } from '../../rows/layout.ts'
 import { mismatch, unsupported } from '../../rows/store-errors.ts'
@@ -30,6 +31,11 @@ export interface SharedMemoryOptions {
   readonly maxBytes?: number
   /** Default: the system's, monotonic. One that every thread can read alike, in every thread. */
   readonly clock?: Clock
+  /**
+   * Says that each process is to have limits of its own, and so switches off the warning
+   * `SLUICE_PER_PROCESS` of a process that is one of several. Default false.
+   */
+  readonly perProcess?: boolean
 }
 
 /** SharedMemoryHandle is passed to other threads, through `workerData` or `postMessage`. */
@@ -50,13 +56,14 @@ export interface SharedMemoryStore extends Store {
  * sliding window log. A thread may be terminated at any time.
  */
 export function sharedMemoryStore(options: SharedMemoryOptions = {}): SharedMemoryStore {
-  checkOptions('sharedMemoryStore', options, ['maxKeys', 'maxBytes', 'clock'])
-  const { maxKeys = 1_000_000, clock = systemClock } = options
+  checkOptions('sharedMemoryStore', options, ['maxKeys', 'maxBytes', 'clock', 'perProcess'])
+  const { maxKeys = 1_000_000, clock = systemClock, perProcess } = options
   checkWhole('sharedMemoryStore: maxKeys', maxKeys, 1, 50_000_000)
   const column = { name: '', algorithm: '', grows: false, cells: 1, at: 0 }
   const room = Math.min(HEAD_BYTES + 32 * regionOf(maxKeys, [column]).bytes, USUAL_MOST_BYTES)
   const { maxBytes = room } = options
   checkWhole('sharedMemoryStore: maxBytes', maxBytes, HEAD_BYTES, Number.MAX_SAFE_INTEGER)
+  checkProcesses('sharedMemoryStore', perProcess)
   const buffer = newBuffer(maxBytes)
   formatBuffer(buffer, maxKeys, newSecret())
   const timeOrigin = clock === systemClock ? performance.timeOrigin : undefined
