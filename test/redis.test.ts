@@ -277,7 +277,7 @@ describe('redisStore', () => {
 
   it('refuses what is no client', () => {
     expect(() => redisStore(Redis as never)).toThrow(/valkey-glide/)
-    expect(() => redisStore({} as never)).toThrow(/ioredis, node-redis or valkey-glide/)
+    expect(() => redisStore({} as never)).toThrow(/ioredis, node-redis, valkey-glide or @upstash/)
   })
 
   it('tells a twin the word of its rule, where `per` is one', async () => {

@@ -2,10 +2,10 @@ import type { Redis } from 'ioredis'
 import { type ManualClock, manualClock } from 'sluice/testing'
 import { openRedis, type RedisStoreOptions } from '../../packages/sluice/src/stores/redis/redis.ts'
 
-const TEST_CLOCK_LINE = "local now = tonumber(redis.call('GET', 'test-clock'))"
+export const TEST_CLOCK_LINE = "local now = tonumber(redis.call('GET', 'test-clock'))"
 
 /** 2100-01-01: Redis must not take the test's past for expired. Expiry itself is tested apart. */
-const START_US = Date.UTC(2100, 0) * 1_000
+export const START_US = Date.UTC(2100, 0) * 1_000
 
 let made = 0
 

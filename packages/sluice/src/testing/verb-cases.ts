@@ -241,7 +241,7 @@ export const verbCases: readonly StoreCase[] = [
       for (const name of ['first', 'second', 'third']) {
         void limiter.wait('a').then(({ allowed }) => order.push(`${name} ${allowed}`))
       }
-      for (let i = 0; i < 40 && order.length < 3; i += 1) {
+      for (let i = 0; i < 290 && order.length < 3; i += 1) {
         await new Promise((resolve) => setTimeout(resolve, 0))
         clock.advance(100)
       }

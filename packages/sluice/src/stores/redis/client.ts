@@ -40,8 +40,20 @@ interface Glide {
   customCommand(command: string[], options?: unknown): Promise<unknown>
 }
 
-/** RedisClient is a client of ioredis, node-redis or valkey-glide, recognised by its functions. */
-export type RedisClient = IoRedis | NodeRedis | NodeRedisCluster | NodeRedisSentinel | Glide
+/** @upstash/redis, which sends each command as an HTTP request. */
+interface Upstash {
+  exec(command: [string, ...string[]]): Promise<unknown>
+  evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>
+}
+
+/** RedisClient is a client of ioredis, node-redis, valkey-glide or @upstash/redis, recognised by its functions. */
+export type RedisClient =
+  | IoRedis
+  | NodeRedis
+  | NodeRedisCluster
+  | NodeRedisSentinel
+  | Glide
+  | Upstash
 
 /** connectionOf finds out which client it is, and how it is told to send a command. */
 export function connectionOf(client: RedisClient): Connection {
@@ -59,10 +71,12 @@ export function connectionOf(client: RedisClient): Connection {
     }
     return single(nodeRedisSend(client as NodeRedis))
   }
+  // What node-redis calls evalSha.
+  if (has(client, 'exec') && has(client, 'evalsha')) return single(upstashSend(client as Upstash))
   throw new SluiceError(
     'SLUICE_OPTION',
-    'redisStore: the first argument must be a client of ioredis, node-redis or valkey-glide, got ' +
-      `${shown(client)}.`,
+    'redisStore: the first argument must be a client of ioredis, node-redis, valkey-glide or ' +
+      `@upstash/redis, got ${shown(client)}.`,
   )
 }
 
@@ -111,6 +125,11 @@ function nodeRedisCluster(cluster: NodeRedisCluster): Connection {
       return clients.map(nodeRedisSend)
     },
   }
+}
+
+/** Its automatic deserialization changes no row: no row is JSON. */
+function upstashSend(client: Upstash): Send {
+  return (_key, command, args) => client.exec([command, ...args])
 }
 
 function glide(client: Glide): Connection {

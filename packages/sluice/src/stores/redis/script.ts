@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { Send } from './client.ts'
 
 /** CLOCK_LINE is the one line that reads the time; tests replace it. */
@@ -66,8 +65,9 @@ export function runnerOf(send: Send, textNow: () => string): Run {
   let sha = ''
   return async (args) => {
     if (sha === '') {
-      text = textNow()
-      sha = createHash('sha1').update(text).digest('hex')
+      const made = textNow()
+      sha = await sha1(made)
+      text = made
     }
     const [, firstKey] = args
     args.unshift(sha)
@@ -79,4 +79,9 @@ export function runnerOf(send: Send, textNow: () => string): Run {
       return send(firstKey, 'EVAL', args)
     }
   }
+}
+
+async function sha1(text: string): Promise<string> {
+  const bytes = await crypto.subtle.digest('SHA-1', new TextEncoder().encode(text))
+  return Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
