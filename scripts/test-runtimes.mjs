@@ -34,7 +34,7 @@ function tableOf(results) {
   const rows = new Map()
   const runtimes = new Set()
   for (const { ancestorTitles, title, status } of results) {
-    const runtime = ancestorTitles[0].replace('on ', '')
+    const runtime = ancestorTitles[0].replace(/^on '|'$/g, '')
     const what = title.replace(' works', '')
     runtimes.add(runtime)
     if (!rows.has(what)) rows.set(what, new Map())
