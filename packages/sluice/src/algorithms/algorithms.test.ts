@@ -22,11 +22,11 @@ import { rotationRules } from '../testing/rotation-rules.ts'
 
 const DAY_MS = 86_400_000
 
-/** One of each, and a window that opens at a request. */
+/** One rule per algorithm, and a fixed window that opens at a request. */
 const all: Rule[] = [...rotationRules, fixedWindow({ limit: 3, per: '1s', name: 'unaligned' })]
 
 describe.each(all.map((rule) => [rule.name, rule] as const))('%s', (_, rule) => {
-  it('mints nothing when the clock stands still or steps back', () => {
+  it('adds no units when the clock stands still or steps back', () => {
     let nowUs = 1_767_225_600_123_456
     const store = memoryStore({ clock: { nowUs: () => nowUs, sleep: async () => {} } })
     const limiter = createLimiter(rule, { store })
@@ -37,8 +37,8 @@ describe.each(all.map((rule) => [rule.name, rule] as const))('%s', (_, rule) => 
     }
   })
 
-  it('mints nothing when nowUs steps back under the arithmetic itself', () => {
-    // As on a server whose clock is set back: no store in between to hold the time still.
+  it('adds no units when nowUs steps back in direct calls of the algorithm', () => {
+    // Stores never let time decrease; Redis scripts call the arithmetic with the server's raw time.
     const cells = new Float64Array(rule.algorithm.grows ? 3 : 4)
     const state = rule.algorithm.grow(cells, rule, 0)
     const nowUs = 1_767_225_600_123_456
@@ -49,7 +49,7 @@ describe.each(all.map((rule) => [rule.name, rule] as const))('%s', (_, rule) => 
     }
   })
 
-  it('admits every wait at the instant it named and not a microsecond before', () => {
+  it('admits a refused request at the instant its wait ends, not a microsecond before', () => {
     const clock = manualClock(1_767_225_600_333_333)
     const limiter = createLimiter(rule, { clock })
     let early = 0
@@ -73,30 +73,33 @@ describe('a bucket', () => {
     [7, 1_000],
     [3, 10],
     [997, 60_000],
-  ])('of %i per %i ms admits exactly that over a simulated year of hammering', (limit, per) => {
-    const clock = manualClock()
-    const rule = tokenBucket({ limit, per, burst: 1 })
-    const limiter = createLimiter(rule, { clock })
-    limiter.check('a')
-    // Jump from admission to admission for a while, then across most of the year, and again.
-    let admitted = 0
-    const startUs = clock.nowUs()
-    const hammer = () => {
-      for (let i = 0; i < 20_000; i += 1) {
-        const { allowed, retryAfterMs } = limiter.check('a')
-        if (allowed) admitted += 1
-        else clock.advance(retryAfterMs)
+  ])(
+    'of %i per %i ms admits exactly that rate over a simulated year of constant requests',
+    (limit, per) => {
+      const clock = manualClock()
+      const rule = tokenBucket({ limit, per, burst: 1 })
+      const limiter = createLimiter(rule, { clock })
+      limiter.check('a')
+      // Jump from admission to admission for a while, then across most of the year, and again.
+      let admitted = 0
+      const startUs = clock.nowUs()
+      const hammer = () => {
+        for (let i = 0; i < 20_000; i += 1) {
+          const { allowed, retryAfterMs } = limiter.check('a')
+          if (allowed) admitted += 1
+          else clock.advance(retryAfterMs)
+        }
       }
-    }
-    hammer()
-    // Admissions happen at whole microseconds, so at most one microsecond is lost for each.
-    const elapsedUs = clock.nowUs() - startUs
-    const ideal = Math.floor((elapsedUs * limit) / (per * 1_000))
-    expect(admitted).toBeLessThanOrEqual(ideal)
-    expect(admitted).toBeGreaterThanOrEqual(
-      Math.floor(((elapsedUs - admitted) * limit) / (per * 1_000)) - 1,
-    )
-  })
+      hammer()
+      // Admissions happen at whole microseconds, so each one loses at most a microsecond.
+      const elapsedUs = clock.nowUs() - startUs
+      const ideal = Math.floor((elapsedUs * limit) / (per * 1_000))
+      expect(admitted).toBeLessThanOrEqual(ideal)
+      expect(admitted).toBeGreaterThanOrEqual(
+        Math.floor(((elapsedUs - admitted) * limit) / (per * 1_000)) - 1,
+      )
+    },
+  )
 
   it.each([tokenBucket, gcra])(
     'of %o never drifts: a year of full bursts ends where it began',
@@ -119,7 +122,7 @@ describe('a bucket', () => {
     },
   )
 
-  it('lets every full burst through, for all limits from 1 to 100 per second', () => {
+  it('admits every full burst, for all limits from 1 to 100 per second', () => {
     const cut: number[] = []
     for (let limit = 1; limit <= 100; limit += 1) {
       const limiter = createLimiter(gcra({ limit, per: '1s' }), { clock: manualClock() })
@@ -132,10 +135,10 @@ describe('a bucket', () => {
 })
 
 describe('a debt', () => {
-  it('stops at a hundred years, and not a fraction of a microsecond beyond', () => {
+  it('is capped at a hundred years, to the fraction of a microsecond', () => {
     const rule = gcra({ limit: 7, per: '1s' })
     const [nowUs, centuryUs] = [1_767_225_600_000_000, 36_525 * DAY_MS * 1_000]
-    // One unit before the end, which it then passes by a seventh of a microsecond.
+    // One unit before the cap; the next one passes it by a seventh of a microsecond.
     const cells = Float64Array.of(nowUs + centuryUs - rule.gapUs, 0)
     rule.algorithm.spend(cells, 0, rule, 1, nowUs)
     expect(rule.algorithm.freshAtUs(cells, 0, rule) - nowUs).toBe(centuryUs)
@@ -143,7 +146,7 @@ describe('a debt', () => {
 })
 
 describe('the sliding windows', () => {
-  it('keep their promises in every interval of random traffic', () => {
+  it('keep their limits in every interval of random traffic', () => {
     const clock = manualClock(1_767_225_600_777_777)
     const log = createLimiter(slidingWindowLog({ limit: 10, per: '1s' }), { clock })
     const counter = createLimiter(slidingWindowCounter({ limit: 10, per: '1s' }), { clock })
@@ -161,7 +164,7 @@ describe('the sliding windows', () => {
   })
 })
 
-/** The most instants within any half-open interval of that length. */
+/** Returns the most instants within any half-open interval of `lengthUs`. */
 function busiest(instants: readonly number[], lengthUs: number): number {
   let most = 0
   let from = 0
@@ -172,7 +175,7 @@ function busiest(instants: readonly number[], lengthUs: number): number {
   return most
 }
 
-describe('an algorithm of the user', () => {
+describe('a user-defined algorithm', () => {
   it('must be complete', () => {
     const bad = expect.objectContaining({ code: 'SLUICE_OPTION' })
     expect(() => defineAlgorithm({} as never)).toThrow(bad)
@@ -187,7 +190,7 @@ describe('an algorithm of the user', () => {
   })
 })
 
-describe('the parameters of an algorithm of the user', () => {
+describe('the parameters of a user-defined algorithm', () => {
   const base = tokenBucket({ limit: 1, per: '1s' }).algorithm
   const own = defineAlgorithm({
     ...base,
@@ -236,7 +239,7 @@ describe('the parameters of an algorithm of the user', () => {
 })
 
 describe('the floor of a full store', () => {
-  it('keeps the instant it announced, for windows that open at a request too', () => {
+  it('admits evicted keys at the announced instant, also in windows that open at a request', () => {
     const clock = manualClock()
     const store = memoryStore({ clock, maxKeys: 1 })
     const limiter = createLimiter(fixedWindow({ limit: 1, per: '10s' }), { store })
@@ -250,7 +253,7 @@ describe('the floor of a full store', () => {
     expect(limiter.peek('a').allowed).toBe(true)
   })
 
-  it('forgets what a log had forgotten', () => {
+  it('drops log entries once they expire', () => {
     const clock = manualClock()
     const store = memoryStore({ clock, maxKeys: 1 })
     const limiter = createLimiter(slidingWindowLog({ limit: 10, per: '10s' }), { store })

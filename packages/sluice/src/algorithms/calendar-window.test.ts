@@ -5,12 +5,12 @@ import { shareOf } from '../failure/share.ts'
 import { calendarWindow } from './calendar-window.ts'
 
 const DAY_US = 86_400_000_000
-/** 2255: later microseconds are no exact numbers. */
+/** Until 2255: later microseconds are not exact in a double. */
 const DAYS = 104_249
 
 type Per = Parameters<typeof calendarWindow>[0]['per']
 
-/** When the period of an instant ends, as `Date` has it. */
+/** Computes the end of a date's period with `Date`. */
 const endMs: Readonly<Record<Per, (date: Date) => number>> = {
   hour: (date) => date.setUTCHours(date.getUTCHours() + 1, 0, 0, 0),
   day: (date) => date.setUTCHours(24, 0, 0, 0),
@@ -19,7 +19,7 @@ const endMs: Readonly<Record<Per, (date: Date) => number>> = {
   year: (date) => Date.UTC(date.getUTCFullYear() + 1, 0),
 }
 
-/** A state of `rule` after `units` were spent at once. */
+/** Returns a state of `rule` after `units` were spent at once. */
 function spent(rule: Rule, units: number, nowUs: number): Float64Array {
   const cells = new Float64Array(2)
   rule.algorithm.spend(cells, 0, rule, units, nowUs)
@@ -42,7 +42,7 @@ describe('calendarWindow', () => {
     expect(wrong).toEqual([])
   })
 
-  it('opens nothing before the end that it has stored', () => {
+  it('opens no period before the stored end', () => {
     const rule = calendarWindow({ limit: 3, per: 'month' })
     const cells = spent(rule, 3, at('2026-02-10'))
     const { waitUs, spend, remaining } = rule.algorithm
@@ -54,7 +54,7 @@ describe('calendarWindow', () => {
     expect([...cells]).toEqual([at('2026-03-01'), 4])
   })
 
-  it('counts the units of a period in another one that is open now', () => {
+  it('carries units over to the current period of another `per`', () => {
     const [hour, day, week, month] = (['hour', 'day', 'week', 'month'] as const).map((per) =>
       calendarWindow({ limit: 10, per }),
     )
@@ -67,11 +67,11 @@ describe('calendarWindow', () => {
     expect(carried(hour, month, '2026-01-30T10:10Z', now)).toEqual([at('2026-02-01'), 4])
     expect(carried(month, hour, '2026-01-05', now)).toEqual([at('2026-01-30T11:00Z'), 4])
     expect(carried(week, day, '2026-01-26', now)).toEqual([at('2026-01-31'), 4])
-    // It had ended.
+    // The hour had ended.
     expect(carried(hour, month, '2026-01-30T09:59Z', now)[1]).toBe(0)
   })
 
-  it('counts the units of a period in that of another zone, or with another first day', () => {
+  it('carries units over to a rule with another zone or first day', () => {
     const month = calendarWindow({ limit: 10, per: 'month' })
     const limited = calendarWindow({ limit: 5, per: 'month' })
     const tokyo = calendarWindow({ limit: 10, per: 'month', zone: 'Asia/Tokyo' })
@@ -89,7 +89,7 @@ describe('calendarWindow', () => {
     expect(carried(fromMiddle, '2026-02-01')[1]).toBe(0)
   })
 
-  it('frees nothing where time steps back to before a period that is carried over', () => {
+  it('frees nothing when time steps back to before a carried period', () => {
     const [hour, month] = (['hour', 'month'] as const).map((per) =>
       calendarWindow({ limit: 4, per }),
     )
@@ -98,7 +98,7 @@ describe('calendarWindow', () => {
     expect([...cells]).toEqual([at('2026-03-01'), 4])
   })
 
-  it('gives nothing back once the period has ended', () => {
+  it('refunds nothing once the period has ended', () => {
     const rule = calendarWindow({ limit: 5, per: 'day' })
     const { refund, remaining } = rule.algorithm
     const cells = spent(rule, 4, at('2026-01-31'))
@@ -108,7 +108,7 @@ describe('calendarWindow', () => {
     expect(remaining(cells, 0, rule, at('2026-02-01'))).toBe(5)
   })
 
-  it('gives back what was spent on the same day of 25 hours, and nothing of the day before', () => {
+  it('refunds units spent on the same 25-hour day, and none of the day before', () => {
     const rule = calendarWindow({ limit: 5, per: 'day', zone: 'Europe/Berlin' })
     const left = (spentAt: string, nowAt = '2026-10-25T22:59Z') => {
       const cells = spent(rule, 4, at('2026-10-25T10:00Z'))
@@ -129,10 +129,10 @@ describe('calendarWindow', () => {
     expect(endOf('2011-12-30T10:00Z')).toBe(at('2011-12-31T10:00Z'))
   })
 
-  it('opens nothing before an end that other time zone data gave', () => {
+  it('opens no period before an end that other time zone data gave', () => {
     const rule = calendarWindow({ limit: 2, per: 'day', zone: 'Europe/Berlin' })
     const { waitUs, refund, merge } = rule.algorithm
-    // This node expects the day to end at 22:00Z.
+    // By this node's time zone data the day ends at 22:00Z.
     const cells = Float64Array.of(at('2026-06-01T23:00Z'), 2)
     expect(waitUs(cells, 0, rule, 1, at('2026-06-01T22:30Z'))).toBe(1_800e6)
     refund(cells, 0, rule, 1, at('2026-06-01T22:30Z'), at('2026-06-01T10:00Z'))
@@ -141,7 +141,7 @@ describe('calendarWindow', () => {
     expect([...cells]).toEqual([at('2026-06-01T23:00Z'), 2])
   })
 
-  it('becomes the harder of two states, and forgets what has ended', () => {
+  it('merges to the stricter of two states, and drops ended periods', () => {
     const rule = calendarWindow({ limit: 5, per: 'day' })
     const merged = (mine: Float64Array, other: Float64Array, nowAt: string) => {
       rule.algorithm.merge(mine, 0, other, 0, rule, at(nowAt))
@@ -153,30 +153,30 @@ describe('calendarWindow', () => {
     expect(merged(new Float64Array(2), open(), noon)).toEqual([at('2026-01-03'), 2])
     expect(merged(spent(rule, 5, one), open(), noon)).toEqual([at('2026-01-03'), 2])
     expect(merged(spent(rule, 1, two), open(), noon)).toEqual([at('2026-01-03'), 2])
-    // Time has stepped back: both are open.
+    // Time has stepped back, so both periods are open.
     expect(merged(spent(rule, 5, one), open(), '2026-01-01')).toEqual([at('2026-01-03'), 5])
   })
 
-  it('gives a node of a fleet its share, and of less than a unit one in several periods', () => {
+  it('splits a limit among nodes; a share below one unit admits one per several periods', () => {
     const daily = (limit: number) => shareOf(calendarWindow({ limit, per: 'day' }), 10)
     expect(daily(29).limit).toBe(2)
     expect(spent(daily(29), 1, at('2026-01-31T12:00Z'))[0]).toBe(at('2026-02-01'))
     expect(daily(5).limit).toBe(1)
     expect(spent(daily(5), 1, at('2026-01-31T12:00Z'))[0]).toBe(at('2026-02-02'))
-    // One in 10 / 3 days: the other nine have their unit as often.
+    // One unit in ceil(10 / 3) days for each of ten nodes.
     expect(spent(daily(3), 1, at('2026-01-31T12:00Z'))[0]).toBe(at('2026-02-04'))
-    // Over a day of 25 hours as well.
+    // Also across a day of 25 hours.
     const berlin = shareOf(calendarWindow({ limit: 5, per: 'day', zone: 'Europe/Berlin' }), 10)
     expect(spent(berlin, 1, at('2026-10-24T22:30Z'))[0]).toBe(at('2026-10-26T23:00Z'))
   })
 
-  it('tells those in line no more than they have to wait at least', () => {
+  it('never overestimates the least wait in line', () => {
     const rule = calendarWindow({ limit: 10, per: 'month' })
     const { lineUs } = rule.algorithm
     expect(lineUs(rule, 0, 5 * DAY_US, 4, 3, 1)).toBe(0)
     expect(lineUs(rule, 0, 5 * DAY_US, 4, 4, 1)).toBe(5 * DAY_US)
     expect(lineUs(rule, 0, 5 * DAY_US, 0, 20, 1)).toBe((5 + 2 * 28) * DAY_US)
-    // Two edges, a quarter of an hour apart, when clocks are set forward from 02:45 to 03:45.
+    // Two edges are 15 minutes apart when clocks are set forward from 02:45 to 03:45.
     const chatham = calendarWindow({ limit: 1, per: 'hour', zone: 'Pacific/Chatham' })
     const edges = chatham.algorithm.windows!(chatham).edgesAround!(at('2026-09-26T14:00Z'))
     expect(edges[2] - edges[1]).toBe(900e6)

@@ -5,16 +5,17 @@ import { type Calendar, createCalendar } from './calendar.ts'
 import { startsOnParam } from './starts-on.ts'
 import { zoneParam } from './zone.ts'
 
-/** What `calendarWindow` takes. */
+/** CalendarOptions are the options of `calendarWindow`. */
 export interface CalendarOptions extends Omit<RuleOptions, 'per'> {
   /** The calendar period. */
   readonly per: 'hour' | 'day' | 'week' | 'month' | 'year'
-  /** The time zone that has the calendar, by its IANA name: `'Europe/Berlin'`. Default `'UTC'`. */
+  /** The time zone of the calendar by its IANA name, such as `'Europe/Berlin'`. Default: `'UTC'`. */
   readonly zone?: string
   /**
-   * The first day of a period. Of a week: 1, Monday, to 7, Sunday. Of a month: 1 to 31, which stands
-   * for the last day of a shorter month. Of a year: month and day, `'04-06'`; `'02-29'` is 28 February
-   * in other years. Default: Monday, the first of the month, 1 January. Hours and days have none.
+   * The first day of a period. Weeks: 1 (Monday) to 7 (Sunday), default Monday. Months: 1 to 31,
+   * default 1; a shorter month starts on its last day instead. Years: month and day such as
+   * `'04-06'`, default 1 January; `'02-29'` means 28 February outside leap years. Hours and days take
+   * no `startsOn`.
    */
   readonly startsOn?: number | string
 }
@@ -22,7 +23,7 @@ export interface CalendarOptions extends Omit<RuleOptions, 'per'> {
 const HOUR_US = 3_600_000_000
 const DAY_US = 24 * HOUR_US
 
-/** How long periods are in UTC; in other zones a few are longer, which only their edges tell. */
+/** The longest period in UTC. Other zones have a few longer ones; `edgesAround` gives their edges. */
 const longestUs: Readonly<Record<string, number>> = {
   hour: HOUR_US,
   day: DAY_US,
@@ -38,8 +39,8 @@ const shortestUs: Readonly<Record<string, number>> = {
 }
 
 /**
- * By how much a period may be shorter in other zones. Offsets are quarters of an hour, clocks are set
- * forward by up to seven hours, and a country that crosses the date line loses a day.
+ * How much shorter a period may be in zones other than UTC. Offsets are multiples of 15 minutes,
+ * clocks are set forward by up to seven hours, and a country that crosses the date line loses a day.
  */
 const lostUs: Readonly<Record<string, number>> = {
   hour: HOUR_US * 0.75,
@@ -84,8 +85,8 @@ const algorithm = completeAlgorithm({
 
   freshAtUs: (cells, at) => (cells[at + 1] === 0 ? 0 : cells[at]),
 
-  // What counts now counts in the other period that is open now. Where time has stepped back to
-  // before the state's own period, now is the end of that: the later edge frees nothing early.
+  // Units that count now count in the new rule's current period. If time has stepped back to before
+  // the state's own period, the end of that period stands for now, so that nothing is freed early.
   carry(cells, at, from, to, nowUs) {
     if (calendarOf(from) === calendarOf(to)) return
     cells[at + 1] = usedIn(cells, at, nowUs)
@@ -106,7 +107,7 @@ const algorithm = completeAlgorithm({
   },
 })
 
-/** Units used in the period that is open; 0 when it has ended. Nothing opens before its end. */
+/** Returns the units used in the open period; 0 once it has ended. No other period opens before. */
 function usedIn(cells: Float64Array, at: number, nowUs: number): number {
   return nowUs < cells[at] ? cells[at + 1] : 0
 }
@@ -118,14 +119,14 @@ function leastUs({ params: { per, zone } }: Rule): number {
 const calendars = new Map<string, Calendar>()
 const calendarsOfRules = new WeakMap<Rule, Calendar>()
 
-/** The calendar of a rule; alike rules have the same. */
+/** Returns the calendar of a rule. Rules with the same parameters share one. */
 function calendarOf(rule: Rule): Calendar {
   return calendarsOfRules.get(rule) ?? newCalendar(rule)
 }
 
 /**
- * The rule of one of many nodes may have a longer `perUs`, since it has at least one unit: it skips as
- * many periods.
+ * Creates or shares a calendar. A node's share of a rule has at least one unit; if that is more than
+ * its part, the share's `perUs` is longer, and its calendar skips periods accordingly.
  */
 function newCalendar(rule: Rule): Calendar {
   const { per, zone, startsOn } = rule.params
@@ -138,9 +139,9 @@ function newCalendar(rule: Rule): Calendar {
 }
 
 /**
- * calendarWindow admits `limit` units per hour, day, week, month or year of the calendar in any time
- * zone, daylight saving included: quotas as they stand in a contract. Up to twice the limit may pass
- * in a short time across the edge of two periods. `perUs` of its rules is the longest such period in
- * UTC: 31 and 366 days.
+ * calendarWindow admits `limit` units per calendar hour, day, week, month or year in any time zone,
+ * daylight saving included: the quotas of contracts. Up to twice the limit may pass in a short time
+ * across the edge of two periods. `perUs` of its rules is the longest such period in UTC: 31 days for
+ * months, 366 for years.
  */
 export const calendarWindow = ruleFactory<CalendarOptions, 'calendar-window'>(algorithm)

@@ -24,7 +24,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   return format
 }
 
-/** A name for the period that clocks show, which sorts as periods follow each other. */
+/** Names the period that clocks show; names sort in the order of periods. */
 function nameAt({ per, zone, startsOn }: Asked, ms: number): string {
   const parts = formatOf(zone).formatToParts(ms)
   const [year, month, day, hour] = (['year', 'month', 'day', 'hour'] as const).map(
@@ -43,7 +43,7 @@ function nameAt({ per, zone, startsOn }: Asked, ms: number): string {
   return monthOf(year, '01', hasBegun ? 0 : 12)
 }
 
-/** The day of a month on which a period begins, with two digits. */
+/** Returns the day of the month on which a period begins, as two digits. */
 function firstDay(year: string, month: string, startsOn: number | string): string {
   const lastDay = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
   return String(Math.min(Number(startsOn), lastDay)).padStart(2, '0')
@@ -53,10 +53,10 @@ function monthOf(year: string, month: string, before: number): string {
   return new Date(Date.UTC(Number(year), Number(month) - 1 - before)).toISOString().slice(0, 7)
 }
 
-/** Clocks are never set back by more than this. On Vostok it was seven hours once. */
+/** The furthest that clocks were ever set back (Vostok). */
 const BACK_MS = 7 * HOUR_MS
 
-/** The first millisecond from `fromMs` on whose name is at least, or above, `name`. */
+/** Returns the first millisecond from `fromMs` on whose name is at least `name`, or above it. */
 function walk(asked: Asked, fromMs: number, name: string, isAbove: boolean): number {
   const reaches = (ms: number) => {
     const found = nameAt(asked, ms)
@@ -68,7 +68,7 @@ function walk(asked: Asked, fromMs: number, name: string, isAbove: boolean): num
   return ms
 }
 
-/** The period of an instant, by looking at the clocks of the zone minute after minute. */
+/** Finds the period of an instant by stepping through the zone's local time minute by minute. */
 function slowly(asked: Asked, atMs: number): [startMs: number, endMs: number] {
   let name = ''
   for (let ms = atMs - BACK_MS; ms <= atMs; ms += MINUTE_MS) {
@@ -90,7 +90,7 @@ function quickly({ per, zone, startsOn }: Asked, atMs: number): number[] {
   return [startUs / 1_000, endUs / 1_000]
 }
 
-/** Goes on to within hours of when the clocks of a zone change, if they do in a year. */
+/** Returns an instant `offMs` from the zone's next clock change, if there is one within a year. */
 function nearChange(zone: string, fromMs: number, offMs: number): number {
   const aheadUs = (ms: number) => zoneOf(zone).localUs(ms * 1_000) - ms * 1_000
   for (let ms = fromMs; ms < fromMs + 366 * DAY_MS; ms += DAY_MS / 2) {
@@ -112,7 +112,7 @@ describe('createCalendar', () => {
     ['month', 31],
     ['year', 1],
     ['year', '02-29'],
-  ])('has the %ss from %s on that clocks show, in every zone', (per, startsOn) => {
+  ])('finds the edges of %ss that start on %s, in every zone', (per, startsOn) => {
     const seed = Date.now() % 2 ** 31
     const random = seededRandom(seed)
     const wrong: string[] = []
@@ -129,28 +129,28 @@ describe('createCalendar', () => {
   })
 
   it.each([
-    // Spring begins at midnight, which is skipped; autumn repeats the hour before one o'clock.
+    // In spring midnight is skipped; in autumn the hour before 01:00 repeats.
     ['America/Havana', 'day', '2026-03-08T12:00Z', '2026-03-08T05:00Z', '2026-03-09T04:00Z'],
     ['America/Havana', 'day', '2026-11-01T12:00Z', '2026-11-01T04:00Z', '2026-11-02T05:00Z'],
-    // Clocks were set back at 00:01, to the day before: that one had ended.
+    // Clocks were set back at 00:01 to the day before, which had ended already.
     ['America/St_Johns', 'day', '2000-10-29T03:00Z', '2000-10-29T02:30Z', '2000-10-30T03:30Z'],
-    // There was no 30 December.
+    // Samoa skipped 30 December.
     ['Pacific/Apia', 'day', '2011-12-30T09:59Z', '2011-12-29T10:00Z', '2011-12-30T10:00Z'],
     ['Pacific/Apia', 'day', '2011-12-30T10:00Z', '2011-12-30T10:00Z', '2011-12-31T10:00Z'],
-    // An offset of 44 minutes and 30 seconds, until midnight of this day.
+    // The offset was 44 minutes and 30 seconds until this midnight.
     ['Africa/Monrovia', 'day', '1972-01-06T12:00Z', '1972-01-06T00:44:30Z', '1972-01-07T00:44:30Z'],
     ['Africa/Monrovia', 'hour', '1972-01-07T00:50Z', '1972-01-07T00:44:30Z', '1972-01-07T01:00Z'],
     // Clocks change by half an hour.
     ['Australia/Lord_Howe', 'hour', '2026-10-03T15:40Z', '2026-10-03T15:30Z', '2026-10-03T16:00Z'],
     ['Australia/Lord_Howe', 'hour', '2026-04-04T14:40Z', '2026-04-04T14:00Z', '2026-04-04T15:30Z'],
     ['Asia/Kathmandu', 'day', '2026-01-01T00:00Z', '2025-12-31T18:15Z', '2026-01-01T18:15Z'],
-  ])('has the %s %s of %s from %s to %s', (zone, per, at, start, end) => {
+  ])('in %s, the %s of %s runs from %s to %s', (zone, per, at, start, end) => {
     const found = quickly({ zone, per, startsOn: 1 }, Date.parse(at))
     expect(found).toEqual([Date.parse(start), Date.parse(end)])
     expect(slowly({ zone, per, startsOn: 1 }, Date.parse(at))).toEqual(found)
   })
 
-  it('gives the edges of three periods that follow each other', () => {
+  it('returns the edges of three consecutive periods', () => {
     const calendar = createCalendar('month', 'Europe/Berlin', 31, 0)
     const edges = [
       '2026-01-30T23:00Z',

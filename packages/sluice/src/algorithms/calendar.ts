@@ -7,17 +7,18 @@ const DAY_US = 24 * HOUR_US
 const MONDAY_US = 4 * DAY_US
 
 /**
- * Calendar knows the periods of a time zone. A period begins when clocks first show its first moment
- * or a later one: a skipped midnight at the gap's end, a repeated one at its first occurrence.
+ * Calendar finds the edges of calendar periods in a time zone. A period begins when clocks first show
+ * its first moment or a later one: at the end of the gap if midnight is skipped, and at the first
+ * occurrence if midnight repeats.
  */
 export interface Calendar {
-  /** The end of the period at an instant, or of one that is `skipped` periods later. */
+  /** Returns when the period `skipped` periods after the one at `us` ends. */
   endUs(us: number): number
-  /** When the period before that of an instant begins, its own begins and ends, and the next ends. */
+  /** Returns four edges around `us`: the starts of the previous, own and next period, and its end. */
   edgesAround(us: number): readonly number[]
 }
 
-/** Periods are numbered; that of a number begins at a local time. */
+/** Periods numbers the periods of a calendar in local time. */
 interface Periods {
   numberAt(localUs: number): number
   beginUs(number: number): number
@@ -33,8 +34,8 @@ interface Period {
 const none: Period = { number: 0, startUs: 0, endUs: 0, freeUs: 0 }
 
 /**
- * createCalendar is the calendar of a `calendarWindow` rule. It remembers the two periods that it was
- * asked for last, so that hardly a call looks into time zone data.
+ * createCalendar makes the calendar of a `calendarWindow` rule. It caches the last two periods, since
+ * time zone look-ups are slow.
  */
 export function createCalendar(
   per: string,
@@ -62,7 +63,7 @@ export function createCalendar(
   function newPeriod(us: number): Period {
     let number = periods.numberAt(zone.localUs(us))
     let endUs = beginUs(number + 1)
-    // Clocks may have been set back to before an edge that they had passed.
+    // Clocks may have passed an edge and then been set back to before it.
     while (endUs <= us) {
       number += 1
       endUs = beginUs(number + 1)
@@ -96,11 +97,11 @@ function periodsOfLength(us: number, firstUs: number): Periods {
   }
 }
 
-/** Each has `count` months; one begins in month `first` of 1970, from 0 on. */
+/** Makes periods of `count` months, one of which begins in month `first` of 1970 (0 is January). */
 function periodsOfMonths(count: number, first: number, day: number): Periods {
   function beginUs(number: number): number {
     const month = number * count + first
-    // Day 0 of the next month is the last one of this.
+    // Day 0 of the next month is the last day of this one.
     const lastDay = new Date(Date.UTC(1970, month + 1, 0)).getUTCDate()
     return Date.UTC(1970, month, Math.min(day, lastDay)) * 1_000
   }

@@ -4,7 +4,7 @@ import { concurrency } from './concurrency.ts'
 const START_US = 1_767_225_600_000_000
 const SECOND_US = 1_000_000
 
-/** Three units at once, each for 8 s at most: slots of 2 s, and START_US begins one. */
+/** Three units at once, each for up to 8 s: slots of 2 s, one of which begins at START_US. */
 const rule = concurrency({ limit: 3, hold: '8s' })
 const { take, release, holdAt, remaining, waitUs, freshAtUs } = rule.algorithm
 
@@ -15,14 +15,14 @@ function holding(...takes: readonly [us: number, units: number][]): Float64Array
 }
 
 describe('concurrency', () => {
-  it('admits no more than the limit at once, and says when the next hold ends', () => {
+  it('admits at most the limit at once, and reports when the next hold ends', () => {
     const cells = holding([0, 1], [1, 1], [2 * SECOND_US, 1])
     expect(take(cells, 0, rule, 1, START_US + 2 * SECOND_US)).toBe(8 * SECOND_US)
     expect(waitUs(cells, 0, rule, 3, START_US + 2 * SECOND_US)).toBe(10 * SECOND_US)
     expect(remaining(cells, 0, rule, START_US + 2 * SECOND_US)).toBe(0)
   })
 
-  it('gives the units of a dead holder back no earlier than hold, and a quarter later at most', () => {
+  it('returns the units of a dead holder between hold and 1.25 · hold', () => {
     for (const us of [0, 1, SECOND_US, 2 * SECOND_US - 1]) {
       const cells = holding([us, 3])
       expect(remaining(cells, 0, rule, START_US + us + 8 * SECOND_US)).toBe(0)
@@ -30,7 +30,7 @@ describe('concurrency', () => {
     }
   })
 
-  it('admits at the instant that it named, and not a microsecond before', () => {
+  it('admits at the reported instant, not a microsecond before', () => {
     const cells = holding([1_234_567, 3])
     const nowUs = START_US + 3 * SECOND_US
     const wait = waitUs(cells, 0, rule, 1, nowUs)
@@ -39,7 +39,7 @@ describe('concurrency', () => {
     expect(freshAtUs(cells, 0, rule)).toBe(nowUs + wait)
   })
 
-  it('frees the units of a release at once, and no others', () => {
+  it('frees the units of a released hold at once, and no others', () => {
     const cells = holding([0, 1])
     const first = holdAt(cells, 0)
     take(cells, 0, rule, 2, START_US + 3 * SECOND_US)
@@ -51,7 +51,7 @@ describe('concurrency', () => {
     expect(freshAtUs(cells, 0, rule)).toBe(0)
   })
 
-  it('frees nothing by a release after the hold has ended', () => {
+  it('frees nothing when a hold is released after its end', () => {
     const cells = holding([0, 2])
     const hold = holdAt(cells, 0)
     take(cells, 0, rule, 3, START_US + 10 * SECOND_US)
@@ -59,7 +59,7 @@ describe('concurrency', () => {
     expect(remaining(cells, 0, rule, START_US + 10 * SECOND_US)).toBe(0)
   })
 
-  it('keeps what is held when the clock steps back', () => {
+  it('keeps held units when the clock steps back', () => {
     const cells = holding([6 * SECOND_US, 2])
     expect(remaining(cells, 0, rule, START_US)).toBe(1)
     expect(take(cells, 0, rule, 1, START_US)).toBe(0)
@@ -67,7 +67,7 @@ describe('concurrency', () => {
     expect(remaining(cells, 0, rule, START_US + 16 * SECOND_US)).toBe(3)
   })
 
-  it('becomes the harder of two states, slot by slot', () => {
+  it('merges to the stricter of two states, slot by slot', () => {
     const cells = holding([0, 2])
     const other = holding([0, 1], [4 * SECOND_US, 2])
     rule.algorithm.merge(cells, 0, other, 0, rule, START_US + 4 * SECOND_US)
@@ -78,7 +78,7 @@ describe('concurrency', () => {
     expect([...empty]).toEqual([...other])
   })
 
-  it('keeps what is held when the limit changes, and for the new time when hold does', () => {
+  it('keeps held units when the limit changes, and applies a new hold to them', () => {
     const lower = concurrency({ limit: 1, hold: '8s' })
     const shorter = concurrency({ limit: 3, hold: '4s' })
     const cells = holding([0, 2])
@@ -92,7 +92,7 @@ describe('concurrency', () => {
     expect(remaining(cells, 0, shorter, START_US + 6 * SECOND_US)).toBe(3)
   })
 
-  it('carries no more than can be held, however often a floor goes to and fro between rules', () => {
+  it('never carries over more units than can be held, however often rules alternate', () => {
     const other = concurrency({ limit: 4, hold: '11s' })
     const floor = [rule, other].map(() => new Float64Array(7))
     take(floor[0], 0, rule, 1, START_US)
@@ -108,7 +108,7 @@ describe('concurrency', () => {
     )
   })
 
-  it('refuses what is no time to hold, by the name of its option', () => {
+  it('rejects a bad hold, and names the option', () => {
     expect(() => concurrency({ limit: 10_000_001, hold: '8s' })).toThrow(/use tokenBucket/)
     const wrong = { limit: 3, per: '1s' } as never
     expect(() => concurrency(wrong)).toThrow('no option "per". It takes limit, hold, name')

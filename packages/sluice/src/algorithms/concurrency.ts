@@ -2,18 +2,18 @@ import { completeAlgorithm } from '../core/algorithm.ts'
 import type { Duration } from '../core/duration.ts'
 import { type Rule, type RuleOptions, ruleFactory } from '../core/rule.ts'
 
-/** What `concurrency` takes. */
+/** ConcurrencyOptions are the options of `concurrency`. */
 export interface ConcurrencyOptions extends Omit<RuleOptions, 'per'> {
   /** Units held at once: a whole number from 1 to 10,000,000. */
   readonly limit: number
   /**
-   * How long a hold lasts at most: a duration from 1 ms to 400 days. The units of a holder that dies
-   * come back after `hold`, and at most a quarter of it later.
+   * The longest that a permit holds its units: a duration from 1 ms to 400 days. If a holder dies, its
+   * units come back between `hold` and 1.25 · `hold` after they were taken.
    */
   readonly hold: Duration
 }
 
-/** A hold lasts as long as so many slots, from any instant of a slot. */
+/** A hold lasts at least this many slots, whenever in a slot it begins. */
 const SLOTS = 4
 const RING = SLOTS + 1
 
@@ -72,8 +72,8 @@ const algorithm = completeAlgorithm({
     return 0
   },
 
-  // Each hold keeps its end, rounded up to a slot of the new rule, and at most the new hold from now. It
-  // can be given back no more: permits know the old slot.
+  // Each hold keeps its end, rounded up to a slot of the new rule, and lasts at most the new `hold`
+  // from now. Permits name the old slot, so they can no longer release it.
   carry(cells, at, from, to, nowUs) {
     if (from.perUs === to.perUs) return
     const old = cells.slice(at, at + UNITS + RING)
@@ -100,26 +100,26 @@ const algorithm = completeAlgorithm({
     }
   },
 
-  // A release may come at any time.
+  // A holder may release at any time, so no wait can be promised.
   lineUs: () => 0,
 })
 
-/** The length of a slot, such that SLOTS of them are no shorter than the hold. */
+/** Returns the length of a slot, rounded up: SLOTS of them are no shorter than the hold. */
 function slotUs(rule: Rule): number {
   return Math.ceil(rule.perUs / SLOTS)
 }
 
-/** The first microsecond at which what was taken in a slot counts no more. */
+/** Returns the first microsecond at which units taken in a slot no longer count. */
 function endOf(slot: number, rule: Rule): number {
   return (slot + RING) * slotUs(rule)
 }
 
-/** The slot at `nowUs`, or the state's newest where time has stepped back. */
+/** Returns the slot at `nowUs`, or the state's newest slot if time has stepped back. */
 function newestAt(cells: Float64Array, at: number, rule: Rule, nowUs: number): number {
   return Math.max(cells[at + NEWEST], Math.floor(nowUs / slotUs(rule)))
 }
 
-/** Units held when `newest` is the newest slot. */
+/** Returns the units held when `newest` is the newest slot. */
 function heldIn(cells: Float64Array, at: number, newest: number): number {
   let held = 0
   for (let slot = Math.max(0, newest - SLOTS); slot <= cells[at + NEWEST]; slot += 1) {
@@ -128,7 +128,7 @@ function heldIn(cells: Float64Array, at: number, newest: number): number {
   return held
 }
 
-/** Turns the ring on to a slot: what is older than SLOTS before it is forgotten. */
+/** Advances the ring to slot `newest` and clears slots more than SLOTS before it. */
 function turn(cells: Float64Array, at: number, newest: number): void {
   const first = Math.max(cells[at + NEWEST] + 1, newest - SLOTS)
   for (let slot = first; slot <= newest; slot += 1) cells[at + UNITS + (slot % RING)] = 0
@@ -136,7 +136,7 @@ function turn(cells: Float64Array, at: number, newest: number): void {
 }
 
 /**
- * concurrency admits `limit` units at once: a permit of `acquire` holds its units until it is released,
- * and at most for `hold`. So units of a holder that dies come back by themselves.
+ * concurrency admits `limit` units at once. A permit from `acquire` holds its units until the caller
+ * releases it, and for about `hold` at most, so a holder that dies cannot leak units.
  */
 export const concurrency = ruleFactory<ConcurrencyOptions, 'concurrency'>(algorithm)

@@ -3,7 +3,7 @@ import { MOST_COUNT, mulDiv } from '../core/exact.ts'
 import { choiceParam } from '../core/params.ts'
 import { type Rule, type RuleOptions, ruleFactory } from '../core/rule.ts'
 
-/** What `fixedWindow` takes. */
+/** WindowOptions are the options of `fixedWindow`. */
 export interface WindowOptions extends RuleOptions {
   /**
    * `'request'` (default): a key's window opens at its first request. `'clock'`: windows start at
@@ -45,9 +45,8 @@ const algorithm = completeAlgorithm({
 
   freshAtUs: (cells, at, rule) => (cells[at + 1] === 0 ? 0 : cells[at] + rule.perUs),
 
-  // The window keeps its units and how far it has run. Where the phase comes from or goes to the
-  // clock, that is not its own: an aligned window is the present one, and one that opens at a
-  // request opens now.
+  // Keeps the units and the elapsed part of the window. If either rule is aligned to the clock, there
+  // is no elapsed part to keep: the new window is the aligned one at `nowUs`, or it opens now.
   carry(cells, at, from, to, nowUs) {
     cells[at + 1] = usedIn(cells, at, from, nowUs)
     if (from.perUs === to.perUs && isAligned(from) === isAligned(to)) return
@@ -60,7 +59,7 @@ const algorithm = completeAlgorithm({
     cells[at + 1] = Math.max(cells[at + 1], other[otherAt + 1])
   },
 
-  // An old window that is about to close would let the key have the limit again at once.
+  // Reopens the window now: if it were about to close, the key would get the limit again at once.
   begin(cells, at, rule, nowUs) {
     if (!isAligned(rule) && cells[at + 1] > 0) cells[at] = nowUs
   },
@@ -71,7 +70,7 @@ const algorithm = completeAlgorithm({
   },
 })
 
-/** Units used in the window open at `nowUs`; 0 when none is. */
+/** Returns the units used in the window that is open at `nowUs`; 0 if none is. */
 function usedIn(cells: Float64Array, at: number, rule: Rule, nowUs: number): number {
   return nowUs - cells[at] < rule.perUs ? cells[at + 1] : 0
 }
@@ -81,7 +80,7 @@ function isAligned(rule: Rule): boolean {
 }
 
 /**
- * fixedWindow admits `limit` units per window: cheap and easy to explain, but up to twice the
+ * fixedWindow admits `limit` units per window. It is cheap and easy to explain, but up to twice the
  * limit may pass in a short time across the edge of two windows.
  */
 export const fixedWindow = ruleFactory<WindowOptions, 'fixed-window'>(algorithm)

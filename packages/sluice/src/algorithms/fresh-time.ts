@@ -21,20 +21,20 @@ type FreshTime = Pick<
 >
 
 /**
- * freshTime is the arithmetic that token bucket, GCRA and leaky bucket share: the whole state is
- * the instant at which the bucket will be fresh (full, or drained), and each unit moves it one gap
- * (perUs / limit) into the future. A cost passes when the instant would then lie at most
- * capacity · gap ahead.
+ * freshTime is the arithmetic that token bucket, GCRA and leaky bucket share. The whole state is the
+ * instant at which the bucket is fresh: full again, or drained. Each unit moves that instant one gap
+ * (perUs / limit) into the future. A cost passes if the instant then lies at most capacity · gap
+ * ahead.
  *
- * Cells: whole microseconds, then, only when the gap is not whole, the numerator of a fraction
- * over `gapParts`. So every rate is exact and nothing drifts.
+ * Cells: whole microseconds, and a numerator over `gapParts` if the gap is not a whole number of
+ * microseconds. So every rate is exact and nothing drifts.
  */
 export const freshTime: FreshTime = {
   flows: true,
   instant: true,
   cells: (rule) => (rule.gapParts === 1 ? 1 : 2),
 
-  // Those that say "short" are, so that they are inlined: this is the hot path.
+  // Hot path: functions marked "Short" stay small enough for V8 to inline.
   waitUs(cells, at, rule, cost, nowUs) {
     // Short.
     const freshUs = cells[at]
@@ -67,7 +67,7 @@ export const freshTime: FreshTime = {
     if (sum - nowUs >= CENTURY_US) stopAtCentury(cells, at, rule, nowUs)
   },
 
-  // What has refilled since the spend is not given back again.
+  // Units that have refilled since the spend are not given back a second time.
   refund(cells, at, rule, cost, nowUs, spentUs) {
     if (cells[at] < nowUs) return
     let rest = cells[at] - cost * rule.gapUs + Math.max(0, nowUs - spentUs)
@@ -99,8 +99,8 @@ export const freshTime: FreshTime = {
     return Math.max(0, lineEndUs(rule, resetUs, ahead + cost) - rule.fullUs)
   },
 
-  // Used units = time to fresh / gap, so the time is stretched by the ratio of the gaps. Rare, so
-  // BigInt; rounded up, so that switching back and forth frees nothing.
+  // Used units = time to fresh / gap, so the time scales by the ratio of the gaps. BigInt is fine
+  // here: rules rarely change. Rounds up, so that switching back and forth frees nothing.
   carry(cells, at, from, to, nowUs) {
     const sameGap =
       from.gapUs === to.gapUs && from.gapRest === to.gapRest && from.gapParts === to.gapParts
@@ -127,7 +127,7 @@ export const freshTime: FreshTime = {
   },
 }
 
-/** bucket is what token bucket and GCRA have in common: all but their names. */
+/** bucket is everything that token bucket and GCRA share: all but their names. */
 export const bucket = {
   ...freshTime,
   params: { burst: wholeParam({ least: 1, code: 'SLUICE_RULE_BURST' }) },
@@ -138,7 +138,7 @@ export const bucket = {
 
 const takeParts = takeBy(freshTime)
 
-/** `waitUs` where the gap is not whole, but for the microseconds that are. */
+/** Adds the fractions to `ahead`, the wait in whole microseconds, and returns the wait rounded up. */
 function waitWithParts(
   ahead: number,
   cells: Float64Array,
@@ -154,7 +154,7 @@ function waitWithParts(
   return wait > 0 ? wait : 0
 }
 
-/** `remaining` where the gap is not whole. */
+/** Computes `remaining` for a gap that is not a whole number of microseconds. */
 function remainingParts(cells: Float64Array, at: number, rule: Rule, nowUs: number): number {
   const freshUs = cells[at]
   let left = rule.fullUs - (freshUs > nowUs ? freshUs - nowUs : 0)
@@ -170,15 +170,15 @@ function remainingParts(cells: Float64Array, at: number, rule: Rule, nowUs: numb
   return fits(units, left, rest, rule) ? units : units - 1
 }
 
-/** lineEndUs is when `units` more would be paid off, in microseconds from now; never too late. */
+/** lineEndUs returns the microseconds until `units` more have refilled. Never too many. */
 export function lineEndUs(rule: Rule, resetUs: number, units: number): number {
   if (rule.gapParts === 1) return resetUs + units * rule.gapUs
-  // `resetUs` was rounded up. A line may hold more units than a counter.
+  // Subtract 1: `resetUs` was rounded up. A wait queue may hold more units than a counter.
   const carried = mulDiv(Math.min(units, MOST_COUNT), rule.gapRest, rule.gapParts)
   return resetUs - 1 + units * rule.gapUs + carried
 }
 
-/** Whether `units` gaps take at most `left + rest / gapParts` microseconds. */
+/** Tells whether `units` gaps take at most `left + rest / gapParts` microseconds. */
 function fits(units: number, left: number, rest: number, rule: Rule): boolean {
   const carried = mulDiv(units, rule.gapRest, rule.gapParts)
   const whole = units * rule.gapUs + carried
@@ -186,16 +186,19 @@ function fits(units: number, left: number, rest: number, rule: Rule): boolean {
   return mulSub(units, rule.gapRest, carried, rule.gapParts) <= rest
 }
 
-/** Parts above this are carried into microseconds before others are added: sums stay below 2^53. */
+/** Larger numerators are carried into microseconds before an addition, so sums stay below 2^53. */
 const MOST_PARTS = 2 ** 52
 
-/** The whole microseconds in the parts of so many gaps, perhaps one off, if those are too many. */
+/**
+ * Returns the whole microseconds in the fractions of `units` gaps if their sum exceeds MOST_PARTS,
+ * else 0. May be one off; `partsOf` makes up for it.
+ */
 function carriedOf(units: number, rule: Rule): number {
   const parts = units * rule.gapRest
   return parts <= MOST_PARTS ? 0 : Math.floor(parts / rule.gapParts)
 }
 
-/** The parts of so many gaps that `carriedOf` leaves, exact: from −gapParts to 2 · gapParts. */
+/** Returns the numerator that `carriedOf` leaves. Exact; from −gapParts to 2 · gapParts. */
 function partsOf(units: number, rule: Rule): number {
   const parts = units * rule.gapRest
   if (parts <= MOST_PARTS) return parts
@@ -206,7 +209,7 @@ function gapNumerator(rule: Rule): bigint {
   return BigInt(rule.gapUs) * BigInt(rule.gapParts) + BigInt(rule.gapRest)
 }
 
-/** Debt beyond a hundred years is a hundred years: times stay exact in a double. */
+/** Caps debt at a hundred years, so that times stay exact in a double. */
 function stopAtCentury(cells: Float64Array, at: number, rule: Rule, nowUs: number): void {
   cells[at] = nowUs + CENTURY_US
   if (rule.gapParts !== 1) cells[at + 1] = 0

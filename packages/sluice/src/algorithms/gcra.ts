@@ -4,9 +4,8 @@ import { bucket } from './fresh-time.ts'
 import type { BurstOptions } from './token-bucket.ts'
 
 /**
- * gcra is the generic cell rate algorithm: the same decisions as the token bucket of the same
- * parameters, known by its other name and told by when a cell conforms. Its state is the exact time
- * of freshness (the theoretical arrival time).
+ * gcra is the generic cell rate algorithm. It makes the same decisions as `tokenBucket` with the same
+ * parameters. Its state is the theoretical arrival time: the exact instant at which the key is full.
  */
 export const gcra = ruleFactory<BurstOptions, 'gcra'>(
   completeAlgorithm({ name: 'gcra', code: 'G', ...bucket }),

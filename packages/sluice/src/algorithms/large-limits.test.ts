@@ -19,7 +19,7 @@ import { createMeter, type Meter } from '../testing/meters.ts'
 const START_US = 1_767_225_600_123_456
 const LARGEST = 1_000_000_000_000
 
-/** Rates whose numbers have nothing in common with their times, and any others. */
+/** Limits that share no factor with their periods, and arbitrary ones. */
 const limit = fc.oneof(
   fc.constantFrom(999_999_999_989, 999_999_999_961, 50_000_000, 125_000_000, LARGEST, 1, 7),
   fc.integer({ min: 1, max: LARGEST }),
@@ -46,13 +46,13 @@ const bucket = fc
 const step = fc.record({
   verb: fc.constantFrom('take', 'take', 'take', 'charge', 'refund', 'refund', 'carry'),
   cost: units,
-  /** How far time goes on, in units of that rule. */
+  /** How far time advances, in units of the rule. */
   gaps: units,
   off: fc.integer({ min: -1, max: 1 }),
   which: fc.nat(3),
 })
 
-/** A key of one rule at a time: the arithmetic beside the model. */
+/** Creates the state of one key twice: by the algorithm and by the reference model. */
 function createPair(rule: Rule) {
   const cells = new Float64Array(2)
   const meter = createMeter(rule)
@@ -73,7 +73,7 @@ function act(pair: Pair, { verb, cost, which }: Step, other: Rule, nowUs: number
     algorithm.spend(cells, 0, rule, cost, nowUs)
     meter.spend(cost, nowUs)
   } else if (verb === 'refund') {
-    // Some are the latest, others are told by their instant.
+    // Either the latest spend, or one that is named by its instant.
     const spend = which === 0 ? undefined : spends.splice(which - 1, 1)[0]
     const back = spend ? Math.min(spend.cost, cost) : cost
     algorithm.refund(cells, 0, rule, back, nowUs, spend?.atUs ?? RECENT)
@@ -87,7 +87,7 @@ function act(pair: Pair, { verb, cost, which }: Step, other: Rule, nowUs: number
 
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-/** What is wrong in what the arithmetic says about a key, as the model sees it. */
+/** Describes where the algorithm's answers about a key differ from the model's; '' if nowhere. */
 function complaint({ rule, cells, meter }: Pair, given: number, nowUs: number): string {
   const { algorithm } = rule
   const cost = Math.min(given, rule.capacity)
@@ -103,12 +103,12 @@ function complaint({ rule, cells, meter }: Pair, given: number, nowUs: number): 
   return isLine(rule, meter, lineUs, given, cost, nowUs) ? '' : `a line of ${lineUs}`
 }
 
-/** Whether something holds after so many microseconds, and not one before. */
+/** Tells whether a condition holds after `us` microseconds, and not one before. */
 function isFirst(us: number, holds: (us: number) => boolean): boolean {
   return holds(us) && (us === 0 || !holds(us - 1))
 }
 
-/** Whether a line is never too long, and at most two microseconds too short. */
+/** Tells whether `lineUs` is not too long, and at most two microseconds too short. */
 function isLine(
   rule: Rule,
   meter: Meter,
@@ -117,7 +117,7 @@ function isLine(
   cost: number,
   nowUs: number,
 ): boolean {
-  // The model does not owe more than a hundred years either.
+  // The model caps debt at a hundred years, too.
   if (lineUs + rule.fullUs > CENTURY_US - 10) return true
   const copy = meter.copy()
   if (ahead > 0) copy.spend(ahead, nowUs)
@@ -127,7 +127,7 @@ function isLine(
 }
 
 describe('a bucket of any rate up to 10^12', () => {
-  it('equals the model with debt, refunds, other limits and lines', () => {
+  it('equals the model with debt, refunds, changed limits and wait queues', () => {
     fc.assert(
       fc.property(bucket, bucket, fc.array(step, { maxLength: 30 }), (rule, other, steps) => {
         const pair = createPair(rule)
@@ -149,13 +149,16 @@ describe('a bucket of any rate up to 10^12', () => {
   it.each([
     [6_241_749_752, 17_322_405_275_399, 883_263_514_336, 2_451_275_550_641_682],
     [178_715_613_739, 9_063_899_832_572, 571_200_011_190, 28_969_487_206_367],
-  ])('of %i per %i µs pays off %i in line by then, not later', (limit, perUs, ahead, lineUs) => {
-    // In doubles, the product is rounded up to the next microsecond.
-    const rule = leakyBucket({ limit, per: `${perUs}us`, queue: 1 })
-    expect(rule.algorithm.lineUs(rule, 0, 1, 0, ahead, 1)).toBe(lineUs)
-  })
+  ])(
+    'of %i per %i µs refills %i units in line within %i µs, not later',
+    (limit, perUs, ahead, lineUs) => {
+      // Plain double arithmetic would round the product up to the next microsecond.
+      const rule = leakyBucket({ limit, per: `${perUs}us`, queue: 1 })
+      expect(rule.algorithm.lineUs(rule, 0, 1, 0, ahead, 1)).toBe(lineUs)
+    },
+  )
 
-  it('merges to the harder of two', () => {
+  it('merges to the stricter of two states', () => {
     fc.assert(
       fc.property(bucket, units, units, units, (rule, one, other, later) => {
         const states = [one, other].map((cost, i) => {
@@ -171,7 +174,7 @@ describe('a bucket of any rate up to 10^12', () => {
     )
   })
 
-  it('knows its gap and the time of a whole capacity exactly', () => {
+  it('computes its gap and the refill time of its capacity exactly', () => {
     fc.assert(
       fc.property(bucket, ({ limit, perUs, capacity, ...rule }) => {
         const [parts, whole] = [BigInt(rule.gapParts), BigInt(perUs) * BigInt(rule.gapParts)]
@@ -183,7 +186,7 @@ describe('a bucket of any rate up to 10^12', () => {
     )
   })
 
-  it('admits exactly its rate over 400 days of whole bursts', () => {
+  it('admits exactly its rate over 400 days of full bursts', () => {
     const clock = manualClock()
     const rule = parseRule('999999999989/86399999ms')
     const limiter = createLimiter(rule, { clock })
@@ -204,14 +207,14 @@ describe('debt', () => {
     const clock = manualClock(START_US)
     const limiter = createLimiter(rule, { clock })
     for (let i = 0; i < 1_000; i += 1) limiter.charge('a', LARGEST)
-    // What was charged can be given back to the unit.
+    // Refunds undo the charges to the unit.
     for (let i = 0; i < 999; i += 1) limiter.refund('a', LARGEST)
     expect(limiter.peek('a').remaining).toBe(Math.max(0, rule.limit - LARGEST))
     limiter.refund('a', LARGEST - 1)
     expect(limiter.peek('a').remaining).toBe(rule.limit - 1)
   })
 
-  it('of a log stops growing there', () => {
+  it('of a log is capped there', () => {
     const rule = slidingWindowLog({ limit: 10_000, per: '1s' })
     const limiter = createLimiter(rule, { clock: manualClock(START_US) })
     for (let i = 0; i < 2_000; i += 1) limiter.charge('a', LARGEST)
@@ -220,7 +223,7 @@ describe('debt', () => {
     expect(limiter.peek('a').remaining).toBe(9_997)
   })
 
-  it('of the window before weighs on the next one to its very end', () => {
+  it('of the previous window counts until the end of the current one', () => {
     const clock = manualClock(0)
     const rule = slidingWindowCounter({ limit: 1, per: '1d' })
     const limiter = createLimiter(rule, { clock })

@@ -3,9 +3,9 @@ import { wholeParam } from '../core/params.ts'
 import { type RuleOptions, ruleFactory } from '../core/rule.ts'
 import { freshTime, lineEndUs } from './fresh-time.ts'
 
-/** What `leakyBucket` takes. */
+/** QueueOptions are the options of `leakyBucket`. */
 export interface QueueOptions extends RuleOptions {
-  /** How many units may wait for their slot: 0 to 10^12. Default: the limit. */
+  /** Units that may wait for their slot: 0 to 10^12. Default: the limit. */
   readonly queue?: number
 }
 
@@ -21,16 +21,16 @@ const algorithm = completeAlgorithm({
     const slotUs = freshTime.freshAtUs(cells, at, rule)
     return slotUs > nowUs ? slotUs - nowUs : 0
   },
-  // The first unit's slot is where the line ends, whatever is admitted before.
+  // The first unit gets the slot after those of all units ahead of it.
   lineUs: (rule, _waitUs, resetUs, _remaining, ahead) =>
     Math.max(0, lineEndUs(rule, resetUs, ahead)),
-  // Slots that were handed out stay handed out: others already queue behind them.
+  // An assigned slot cannot be given back: later requests already have the slots after it.
   refund() {},
 })
 
 /**
- * leakyBucket spaces admissions evenly, one unit per perUs / limit. An admitted request carries
- * `delayMs`, the time until its first unit's slot; a cost takes as many slots. It is refused when
- * its last slot would lie more than `queue` gaps away, so capacity is 1 + queue.
+ * leakyBucket spaces admissions evenly: one slot every `per` / `limit`. A request of cost n takes n
+ * slots. An admitted request carries `delayMs`, the time until its first slot. A request is refused
+ * if its last slot would lie more than `queue` gaps away, so the capacity is 1 + queue.
  */
 export const leakyBucket = ruleFactory<QueueOptions, 'leaky-bucket'>(algorithm)

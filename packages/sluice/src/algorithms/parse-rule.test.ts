@@ -42,7 +42,7 @@ describe('parseRule', () => {
     expect(parseRule(text)).toEqual(rule)
   })
 
-  it('reads the text of a rule back as that rule', () => {
+  it('parses the text of a rule back into that rule', () => {
     const random = seededRandom(20)
     for (const make of Object.values(ruleMakers)) {
       for (let i = 0; i < 200; i += 1) {

@@ -4,18 +4,18 @@ import { SluiceError, shown } from '../core/errors.ts'
 import type { Param } from '../core/params.ts'
 import { type Rule, type RuleOptions, ruleFactory } from '../core/rule.ts'
 
-/** What `penalty` takes: `limit` refusals `per` so long. */
+/** PenaltyRuleOptions: `limit` refusals within `per` block the key. */
 interface PenaltyRuleOptions extends RuleOptions {
-  /** How long each block lasts, in milliseconds, in a list with commas; the last one again and again. */
+  /** The duration of each block in milliseconds, separated by commas. The last one repeats. */
   readonly block: string
 }
 
 const DAY_MS = 86_400_000
 
-/** A penalty is forgotten after so many times its block, and no sooner than after `per`. */
+/** A penalty is forgotten this many block durations after the block, and at least `per` after it. */
 const FORGOTTEN = 10
 
-/** blocksText is how long blocks last, as a word. */
+/** blocksText returns the durations of blocks as the `block` parameter of a penalty rule. */
 export function blocksText(where: string, blocks: readonly unknown[]): string {
   return blocks.map((block) => durationUs(where, block, 1, 400 * DAY_MS) / 1_000).join()
 }
@@ -28,12 +28,12 @@ const block: Param = {
     if (typeof value === 'string' && /^\d{1,11}(,\d{1,11})*$/.test(value)) return value
     throw new SluiceError(
       'SLUICE_OPTION',
-      `${where} must be milliseconds with commas between, such as '60000,600000', got ${shown(value)}.`,
+      `${where} must be milliseconds separated by commas, such as '60000,600000', got ${shown(value)}.`,
     )
   },
 }
 
-/** Cells: when the window opened, the refusals in it, the blocks so far, and when they are forgotten. */
+/** Cells: the window's start, its refusals, the blocks so far, and when those are forgotten. */
 const SINCE = 0
 const REFUSALS = 1
 const BLOCKS = 2
@@ -71,7 +71,7 @@ const algorithm = completeAlgorithm({
 
 const known = new WeakMap<Rule, readonly number[]>()
 
-/** How long each block lasts, in microseconds. */
+/** Returns the duration of each block, in microseconds. */
 function blocksOf(rule: Rule): readonly number[] {
   let blocks = known.get(rule)
   if (!blocks) {
@@ -83,5 +83,5 @@ function blocksOf(rule: Rule): readonly number[] {
   return blocks
 }
 
-/** penaltyRule counts refusals beside the rules of a key, and says when they are too many. */
+/** penaltyRule counts the refusals of a key by its other rules, and tells when to block the key. */
 export const penaltyRule = ruleFactory<PenaltyRuleOptions, 'penalty'>(algorithm)

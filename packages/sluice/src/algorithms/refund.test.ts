@@ -14,7 +14,7 @@ interface Spend {
   readonly atUs: number
 }
 
-/** The differences between a rule's arithmetic and the model, with spends given back at any time. */
+/** Lists the differences between algorithm and model when spends are refunded at random times. */
 function differences(rule: Rule, seed: number): string[] {
   const random = seededRandom(seed)
   const meter = createMeter(rule)
@@ -46,8 +46,8 @@ function differences(rule: Rule, seed: number): string[] {
   return found
 }
 
-describe.each(Object.entries(ruleMakers))('a spend of %s that is given back', (name, make) => {
-  it('gives back at any later time what the model does', () => {
+describe.each(Object.entries(ruleMakers))('a refunded spend of %s', (name, make) => {
+  it('returns the same units as the model at any later time', () => {
     const random = seededRandom(7)
     for (let seed = 0; seed < 150; seed += 1) {
       const rule = make(random, name)
@@ -56,14 +56,14 @@ describe.each(Object.entries(ruleMakers))('a spend of %s that is given back', (n
   })
 })
 
-describe('giving back a spend', () => {
+describe('refunding a spend', () => {
   const spent = (rule: Rule, cost: number, atUs: number, cells?: Float64Array) => {
     const state = rule.algorithm.grow(cells ?? new Float64Array(3), rule, atUs)
     rule.algorithm.spend(state, 0, rule, cost, atUs)
     return state
   }
 
-  it('gives a bucket only what has not refilled since', () => {
+  it('returns to a bucket only what has not refilled since', () => {
     const rule = tokenBucket({ limit: 10, per: '10s' })
     const cells = spent(rule, 10, START_US)
     spent(rule, 5, START_US + 5_000_000, cells)
@@ -71,7 +71,7 @@ describe('giving back a spend', () => {
     expect(rule.algorithm.remaining(cells, 0, rule, START_US + 5_000_000)).toBe(5)
   })
 
-  it('gives nothing of a window that has closed to the one that is open', () => {
+  it('returns nothing of a closed window to the open one', () => {
     const rule = fixedWindow({ limit: 3, per: '1s' })
     const cells = spent(rule, 3, START_US)
     spent(rule, 3, START_US + 1_000_000, cells)

@@ -2,7 +2,7 @@ import { completeAlgorithm } from '../core/algorithm.ts'
 import { MOST_COUNT, mulDiv } from '../core/exact.ts'
 import { type Rule, type RuleOptions, ruleFactory } from '../core/rule.ts'
 
-/** Cells: the microsecond a window began, the units used in it, and those of the window before. */
+/** Cells: the window's start, the units used in it, and the units of the window before. */
 const algorithm = completeAlgorithm({
   name: 'sliding-window-counter',
   code: 'C',
@@ -17,11 +17,11 @@ const algorithm = completeAlgorithm({
     const current = currentAt(cells, at, startUs)
     const previous = previousAt(cells, at, rule, startUs)
     if (current + cost + weighed(previous, elapsedUs, perUs) <= limit) return 0
-    // In this window, once enough of the previous one has slid out…
+    // It passes in this window, once enough of the previous one has slid out…
     if (current + cost <= limit) {
       return perUs - mulDiv(limit - current - cost, perUs, previous) - elapsedUs
     }
-    // …or in the next one, once enough of this one has.
+    // …or in the next window, once enough of this one has slid out.
     return perUs - elapsedUs + slideUs(current + cost - limit, perUs, current)
   },
 
@@ -33,7 +33,7 @@ const algorithm = completeAlgorithm({
   refund(cells, at, rule, cost, nowUs, spentUs) {
     roll(cells, at, rule, nowUs)
     const sinceUs = cells[at] - spentUs
-    // In this window or the one before; what is older counts no more.
+    // Spends older than the previous window no longer count.
     const counted = sinceUs <= 0 ? at + 1 : at + 2
     if (sinceUs <= rule.perUs) cells[counted] = Math.max(0, cells[counted] - cost)
   },
@@ -45,7 +45,7 @@ const algorithm = completeAlgorithm({
     return cells[at + 2] > 0 ? cells[at] + rule.perUs : 0
   },
 
-  // Windows of another length cannot be compared, so all that counts now counts as current.
+  // Windows of different lengths do not line up, so all units that count now become current ones.
   carry(cells, at, from, to, nowUs) {
     if (from.perUs === to.perUs) return
     const used = usedAt(cells, at, from, nowUs)
@@ -67,7 +67,7 @@ const algorithm = completeAlgorithm({
   },
 })
 
-/** The start of the window at `nowUs`, or the state's own where time has stepped back. */
+/** Returns the start of the window at `nowUs`, or the state's own start if time has stepped back. */
 function windowAt(cells: Float64Array, at: number, rule: Rule, nowUs: number): number {
   return Math.max(cells[at], nowUs - (nowUs % rule.perUs))
 }
@@ -81,15 +81,15 @@ function previousAt(cells: Float64Array, at: number, rule: Rule, startUs: number
   return cells[at] === startUs - rule.perUs ? cells[at + 1] : 0
 }
 
-/** ceil(previous · (per − elapsed) / per). */
+/** Returns ceil(previous · (per − elapsed) / per). */
 function weighed(previous: number, elapsedUs: number, perUs: number): number {
   return previous - mulDiv(previous, elapsedUs, perUs)
 }
 
-/** ceil(units · per / of): how long until `units` of a window of `of` have slid out. */
+/** Returns ceil(units · per / of): the time until `units` of a window's `of` units have slid out. */
 function slideUs(units: number, perUs: number, of: number): number {
   const product = units * perUs + of - 1
-  // Mostly a single unit, which needs no long division.
+  // The product is nearly always small enough for plain doubles.
   if (product <= Number.MAX_SAFE_INTEGER) return Math.floor(product / of)
   return perUs - mulDiv(of - units, perUs, of)
 }
@@ -101,7 +101,7 @@ function usedAt(cells: Float64Array, at: number, rule: Rule, nowUs: number): num
   return currentAt(cells, at, startUs) + weighed(previous, elapsedUs, rule.perUs)
 }
 
-/** Moves the state on to the window at `nowUs`. */
+/** Advances the state to the window at `nowUs`. */
 function roll(cells: Float64Array, at: number, rule: Rule, nowUs: number): void {
   const startUs = windowAt(cells, at, rule, nowUs)
   const current = currentAt(cells, at, startUs)
@@ -111,8 +111,8 @@ function roll(cells: Float64Array, at: number, rule: Rule, nowUs: number): void 
 }
 
 /**
- * slidingWindowCounter weighs the previous window by how much of it the last `per` still covers:
- * used = current + ceil(previous · (per − elapsed) / per). Windows follow the clock. At most
- * 2 · limit − 1 units pass in any interval of `per`, and at most the limit on even traffic.
+ * slidingWindowCounter weights the previous window by the part of it that the last `per` covers:
+ * used = current + ceil(previous · (per − elapsed) / per). Windows are aligned to the clock. At most
+ * 2 · limit − 1 units pass in any interval of `per`, and at most `limit` on even traffic.
  */
 export const slidingWindowCounter = ruleFactory<RuleOptions, 'sliding-window-counter'>(algorithm)

@@ -2,15 +2,15 @@ import { completeAlgorithm, RECENT } from '../core/algorithm.ts'
 import { MOST_COUNT, mulDiv } from '../core/exact.ts'
 import { type Rule, type RuleOptions, ruleFactory } from '../core/rule.ts'
 
-/** Cells before the entries: where the oldest entry is, how many there are, and their units. */
+/** Cells before the entries: the index of the oldest entry, the number of entries, their units. */
 const FIRST = 0
 const COUNT = 1
 const UNITS = 2
 const HEAD = 3
 
 /**
- * The state is a ring of entries (microsecond, units), oldest first, in an array of its own: all
- * functions are called with `at` 0. Spends of one microsecond share an entry.
+ * The state is a ring buffer of entries (microsecond, units), oldest first, in an array of its own.
+ * So all functions are called with `at` 0. Spends within one microsecond share an entry.
  */
 const algorithm = completeAlgorithm({
   name: 'sliding-window-log',
@@ -33,7 +33,7 @@ const algorithm = completeAlgorithm({
 
   spend(cells, _at, rule, cost, nowUs) {
     dropExpired(cells, rule, nowUs)
-    // Only debt can be so large that it stops growing.
+    // Only debt can reach the cap.
     const units = cost > rule.limit ? Math.min(cost, MOST_COUNT - cells[UNITS]) : cost
     if (units <= 0) return
     if (cells[COUNT] > 0 && newest(cells) >= nowUs) {
@@ -75,7 +75,7 @@ const algorithm = completeAlgorithm({
     return cells[COUNT] === 0 ? 0 : newest(cells) + rule.perUs
   },
 
-  // Ages are stretched with the window, so that what counts now still counts.
+  // Scales ages with the window, so that entries that count now still count.
   carry(cells, _at, from, to, nowUs) {
     if (from.perUs === to.perUs) return
     dropExpired(cells, from, nowUs)
@@ -85,7 +85,7 @@ const algorithm = completeAlgorithm({
     }
   },
 
-  // One entry with the units of the fuller log at the newest time of both.
+  // Leaves one entry: the units of the fuller log, at the newest time of both.
   merge(cells, _at, other, _otherAt, rule, nowUs) {
     dropExpired(cells, rule, nowUs)
     dropExpired(other, rule, nowUs)
@@ -98,7 +98,7 @@ const algorithm = completeAlgorithm({
     cells[HEAD + 1] = units
   },
 
-  // What is admitted now comes back after one `per`, so each limit's worth in line takes one.
+  // Units admitted now come back after one `per`, so every `limit` units in line take one `per`.
   lineUs(rule, waitUs, _resetUs, remaining, ahead, cost) {
     const windows = Math.ceil((ahead + cost - remaining) / rule.limit)
     return Math.max(waitUs, (windows - 1) * rule.perUs)
@@ -109,7 +109,7 @@ const algorithm = completeAlgorithm({
     const slots = (cells.length - HEAD) / 2
     const count = cells[COUNT]
     if (count < slots) return cells
-    // Never more than the limit, except for a debt that was charged on top.
+    // A log has more entries than the limit only when charges have left debt.
     const more = Math.max(4, 2 * slots)
     const larger = new Float64Array(
       HEAD + 2 * (count < rule.limit ? Math.min(more, rule.limit) : more),
@@ -125,18 +125,18 @@ const algorithm = completeAlgorithm({
   },
 })
 
-/** Where entry `i`, counted from the oldest, begins. */
+/** Returns the offset of entry `i`, counted from the oldest. */
 function entryAt(cells: Float64Array, i: number): number {
   const slots = (cells.length - HEAD) / 2
   return HEAD + 2 * ((cells[FIRST] + i) % slots)
 }
 
-/** The time of the newest entry; 0 when there is none. */
+/** Returns the time of the newest entry; 0 if there is none. */
 function newest(cells: Float64Array): number {
   return cells[COUNT] === 0 ? 0 : cells[entryAt(cells, cells[COUNT] - 1)]
 }
 
-/** Removes entry `i`: those after it move up. */
+/** Removes entry `i` and moves later entries up. */
 function removeEntry(cells: Float64Array, i: number): void {
   cells[COUNT] -= 1
   for (let j = i; j < cells[COUNT]; j += 1) {
@@ -158,8 +158,8 @@ function dropExpired(cells: Float64Array, rule: Rule, nowUs: number): void {
 }
 
 /**
- * slidingWindowLog remembers every admission of the last `per`: at most `limit` units in every
- * half-open interval [t, t + per), with no edge to exploit. It costs 16 bytes an admission, so
- * the limit is at most 10,000, and it needs a store that can hold lists (memory, Redis).
+ * slidingWindowLog remembers every admission of the last `per`. It admits at most `limit` units in
+ * every half-open interval [t, t + per), with no window edge to exploit. Each admission takes 16
+ * bytes, so the limit is at most 10,000. It needs a store that can hold lists (memory, Redis).
  */
 export const slidingWindowLog = ruleFactory<RuleOptions, 'sliding-window-log'>(algorithm)

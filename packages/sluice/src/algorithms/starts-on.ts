@@ -1,7 +1,7 @@
 import { SluiceError, shown } from '../core/errors.ts'
 import type { Param } from '../core/params.ts'
 
-/** What `startsOn` must be, for each `per`. */
+/** What `startsOn` must be for each `per`, as errors put it. */
 const allowed: Readonly<Record<string, string>> = {
   hour: "left out with per 'hour'",
   day: "left out with per 'day'",
@@ -13,8 +13,8 @@ const allowed: Readonly<Record<string, string>> = {
 const lastDay: Readonly<Record<string, number>> = { week: 7, month: 31 }
 
 /**
- * startsOnParam is the first day of a calendar period: the day of a week or month as a number or, of a
- * year, its date, such as `'04-06'`. 1 stands for the calendar's own first day, which is the default.
+ * startsOnParam is the first day of a calendar period: a day of the week or month as a number, or the
+ * date on which a year starts, such as `'04-06'`. Default: 1, the calendar's own first day.
  */
 export const startsOnParam: Param = {
   kind: 'word',
@@ -29,7 +29,7 @@ export const startsOnParam: Param = {
   },
 }
 
-/** Whether a text is a date of a leap year, without the year. */
+/** Tells whether a text is a month and day that exist in leap years. */
 function isDate(text: string): boolean {
   const date = new Date(`2000-${text}T00:00Z`)
   return /^\d\d-\d\d$/.test(text) && date.getUTCDate() === Number(text.slice(3))

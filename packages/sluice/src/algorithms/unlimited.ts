@@ -17,7 +17,10 @@ interface UnlimitedOptions {
   readonly by?: string
 }
 
-/** unlimited always allows and keeps no state: for internal clients, or to switch a rule off. */
+/**
+ * unlimited admits every request and keeps no state. Use it for internal clients, or to switch a rule
+ * off. Capacity and remaining are `Infinity`.
+ */
 export function unlimited<const Options extends UnlimitedOptions = Record<never, never>>(
   options: Options = {} as Options,
 ): Rule<ByOf<Options>, NameOf<Options, 'unlimited'>> {

@@ -25,14 +25,14 @@ describe('the zone of a calendar window', () => {
     expect(ruleOf({ zone }).params.zone).toBe(name)
   })
 
-  it('is spelled as the runtime spells it, whatever capitals it was given in', () => {
+  it('is spelled as the runtime spells it, from any capitals', () => {
     const wrong = Intl.supportedValuesOf('timeZone').filter(
       (zone) => ruleOf({ zone: zone.toLowerCase() }).params.zone !== zone,
     )
     expect(wrong).toEqual([])
   })
 
-  // Of two names, runtimes differ in which one they prefer; so the text must not depend on it.
+  // Runtimes differ in which alias of a zone they prefer; the rule's text must not depend on that.
   it.each(['Asia/Calcutta', 'Asia/Kolkata', 'Europe/Kiev', 'Europe/Kyiv'])('stays %s', (zone) => {
     expect(ruleOf({ zone }).text).toBe(`1/day zone ${zone} calendar-window`)
   })
@@ -48,7 +48,7 @@ describe('the zone of a calendar window', () => {
     7,
     ['UTC'],
     {},
-  ])('may not be %j', (zone) => {
+  ])('refuses %j', (zone) => {
     const message = expect.stringMatching(
       /^rule "calendar-window": zone must be a time zone .*'Europe/,
     )
@@ -69,7 +69,7 @@ describe('the first day of a calendar window', () => {
     ['year', '01-01', 1],
     ['year', 1, 1],
     ['hour', 1, 1],
-  ])('of a %s may be %j', (per, startsOn, kept) => {
+  ])('of a %s accepts %j', (per, startsOn, kept) => {
     expect(ruleOf({ per, startsOn }).params.startsOn).toBe(kept)
   })
 
@@ -87,7 +87,7 @@ describe('the first day of a calendar window', () => {
     ['year', '02-30', "a month and day, such as '04-06'"],
     ['year', '13-01', "a month and day, such as '04-06'"],
     ['year', '4-6', "a month and day, such as '04-06'"],
-  ])('of a %s may not be %j', (per, startsOn, what) => {
+  ])('of a %s refuses %j', (per, startsOn, what) => {
     const message = expect.stringContaining(`startsOn must be ${what}, got `)
     expect(() => ruleOf({ per, startsOn })).toThrow(
       expect.objectContaining({ code: 'SLUICE_OPTION', message }),

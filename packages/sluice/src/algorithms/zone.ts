@@ -2,26 +2,27 @@ import { SluiceError, shown } from '../core/errors.ts'
 import type { Param } from '../core/params.ts'
 
 /**
- * Zone is a time zone. A local time is what its clocks show, in microseconds as if it were UTC. Where
- * clocks are set back, local times come twice; where they are set forward, some never come.
+ * Zone converts between instants and local times of a time zone. A local time is what clocks there
+ * show, in microseconds, read as if it were UTC. When clocks are set back, local times repeat; when
+ * they are set forward, some are skipped.
  */
 export interface Zone {
-  /** The local time of an instant. */
+  /** Returns the local time of an instant. */
   localUs(us: number): number
-  /** The first instant at which clocks show `localUs` or a later time. */
+  /** Returns the first instant at which clocks show `localUs` or a later time. */
   reachedUs(localUs: number): number
 }
 
 const SECOND_US = 1_000_000
 
-/** No zone is as far from UTC, and no zone undoes a change as soon: the soonest took a week. */
+/** More than any zone's offset from UTC, and less than the time between two changes of a zone. */
 const DAY_US = 86_400_000_000
 
 const utc: Zone = { localUs: (us) => us, reachedUs: (localUs) => localUs }
 
 const zones = new Map([['UTC', utc]])
 
-/** zoneOf is the zone of that name; it throws a `RangeError` where the runtime does not know it. */
+/** zoneOf returns the zone of that name. Throws a `RangeError` if the runtime does not know it. */
 export function zoneOf(name: string): Zone {
   const zone = zones.get(name) ?? createZone(name)
   zones.set(name, zone)
@@ -36,7 +37,7 @@ function createZone(name: string): Zone {
     ...{ year: number, month: number, day: number, hour: number, minute: number, second: number },
   })
 
-  /** How far local time is ahead of UTC. Offsets are whole seconds. */
+  /** Returns how far local time is ahead of UTC. Offsets are whole seconds. */
   function aheadUs(us: number): number {
     const ms = Math.floor(us / SECOND_US) * 1_000
     const [month, day, ...rest] = format.format(ms).match(/\d+/g)!.map(Number)
@@ -44,7 +45,7 @@ function createZone(name: string): Zone {
     return (Date.UTC(year, month - 1, day, hour, minute, second) - ms) * 1_000
   }
 
-  /** The first instant after `fromUs`, and at most `toUs`, with another offset. Whole seconds. */
+  /** Returns the first instant after `fromUs`, up to `toUs`, with another offset. Whole seconds. */
   function changeUs(fromUs: number, toUs: number, offsetUs: number): number | undefined {
     if (fromUs >= toUs) return undefined
     let [last, first] = [fromUs, Math.min(fromUs + DAY_US, toUs)]
@@ -63,7 +64,7 @@ function createZone(name: string): Zone {
       let fromUs = localUs - DAY_US
       for (;;) {
         const offsetUs = aheadUs(fromUs)
-        // After a gap that has this time in it, the gap's end.
+        // If clocks skip this local time, `fromUs` is the end of the gap.
         const us = Math.max(fromUs, localUs - offsetUs)
         const change = changeUs(fromUs, us, offsetUs)
         if (change === undefined) return us
@@ -73,7 +74,7 @@ function createZone(name: string): Zone {
   }
 }
 
-/** Words of names that are not written with one capital letter. */
+/** Words in zone names that are not spelled with a single leading capital. */
 const spelled = new Map(
   (
     'UTC UCT GMT GB NZ US PRC ROC ROK CET EET MET WET EST EDT CST CDT MST MDT PST PDT HST ACT NSW LHI ' +
@@ -83,15 +84,17 @@ const spelled = new Map(
     .map((word) => [word.toLowerCase(), word]),
 )
 
-/** Capitals by a list of our own: runtimes differ in which of two names for a zone they prefer. */
+/**
+ * Capitalizes a zone name. `Intl` is no help: runtimes replace some names by another of that zone.
+ */
 function spell(name: string): string {
   const capital = (word: string) => word[0].toUpperCase() + word.slice(1)
   return name.toLowerCase().replace(/[a-z]+/g, (word) => spelled.get(word) ?? capital(word))
 }
 
 /**
- * zoneParam is the name of a time zone of the IANA database, in its usual capitals; `UTC` where it is
- * left out. Another name for the same zone stays another name.
+ * zoneParam is a parameter that names a time zone of the IANA database. Default: `UTC`. The check
+ * normalizes capitals but keeps aliases: two names of one zone stay different.
  */
 export const zoneParam: Param = {
   kind: 'word',

@@ -1,8 +1,8 @@
-/** Blocks are the keys of one limiter that are refused for a while. They are never evicted. */
+/** Blocks holds the blocked keys of one limiter. It never evicts them. */
 export interface Blocks {
-  /** How many are kept, those that have just ended included. */
+  /** The number of blocks, including ended ones not yet removed. */
   size: number
-  /** Microseconds the key is still blocked; 0 when it is not. */
+  /** Returns for how many microseconds the key is still blocked; 0 if it is not. */
   leftUs(key: string, nowUs: number): number
   set(key: string, untilUs: number, nowUs: number): void
   delete(key: string): void
@@ -10,10 +10,11 @@ export interface Blocks {
   clear(): void
 }
 
+/** createBlocks creates an empty set of blocks. */
 export function createBlocks(): Blocks {
   const untilUs = new Map<string, number>()
   let hand = untilUs.keys()
-  // A plain field: an accessor would turn the object into a slow one.
+  // A plain field: an accessor would switch the object to V8's slow dictionary mode.
   const blocks: Blocks = {
     size: 0,
     leftUs(key, nowUs) {
@@ -24,7 +25,7 @@ export function createBlocks(): Blocks {
       return 0
     },
     set(key, until, nowUs) {
-      // No timers: every new one looks at two others, going round, and drops those that have ended.
+      // No timers: each new block checks the next two in turn and drops those that have ended.
       for (let looked = 0; looked < 2; looked += 1) {
         const next = hand.next()
         if (next.done) hand = untilUs.keys()

@@ -29,7 +29,7 @@ const line: fc.Arbitrary<RowLine> = fc.record({
 const someRow = fc.record({ blockUs: whole, lines: fc.array(line, { maxLength: 4 }) })
 
 describe('the text of a row', () => {
-  it('is read back as it was written', () =>
+  it('decodes to the row that was encoded', () =>
     fc.assert(
       fc.property(someRow, (row) => {
         fc.pre(row.blockUs > 0 || row.lines.length > 0)
@@ -37,7 +37,7 @@ describe('the text of a row', () => {
       }),
     ))
 
-  it('is short and plain where the engine tells when it is fresh', () => {
+  it('omits fresh times if the engine reports the expiry', () => {
     const label = labelOf(tokenBucket({ limit: 100, per: '60s' }))
     const text = (freshMs?: number) =>
       writeRow({ blockUs: 0, lines: [{ cells: [0x6609391060482], freshMs, label }] })
@@ -56,9 +56,9 @@ describe('the text of a row', () => {
     '!',
     '!x',
     '5:1/1m\n',
-  ])('is no row: %j', (text) => expect(readRow(text)).toBeUndefined())
+  ])('rejects %j', (text) => expect(readRow(text)).toBeUndefined())
 
-  it('is never read from arbitrary text by accident', () =>
+  it('rejects arbitrary text', () =>
     fc.assert(
       fc.property(fc.string(), (text) => {
         const row = readRow(text)
@@ -70,7 +70,7 @@ describe('the text of a row', () => {
 })
 
 describe('the label of a line', () => {
-  it('tells the algorithm, the name and the text of every rule', () => {
+  it('contains the algorithm, name and text of every rule', () => {
     for (const rule of someRules) {
       const label = labelOf(rule)
       const name = rule.name === rule.algorithm.name ? '' : rule.name
@@ -80,7 +80,7 @@ describe('the label of a line', () => {
     }
   })
 
-  it('has one owner for all limits of a rule, and another for each algorithm and name', () => {
+  it('has one owner for all limits of a rule, and another per algorithm and name', () => {
     const owner = (rule: Parameters<typeof labelOf>[0]) => ownerOf(labelOf(rule))
     const bucket = owner(tokenBucket({ limit: 5, per: '1s' }))
     expect(owner(tokenBucket({ limit: 7, per: '1m', burst: 2 }))).toBe(bucket)
@@ -95,7 +95,7 @@ describe('the label of a line', () => {
 })
 
 describe('the cells of a line', () => {
-  it('are the entries of a list, oldest first, and make it again', () => {
+  it('are the entries of a list, oldest first, and restore it', () => {
     const log = slidingWindowLog({ limit: 10, per: '1s' })
     const list = fillCells(new Float64Array(3), [100, 1, 200, 2], log)
     expect([...list]).toEqual([0, 2, 3, 100, 1, 200, 2])

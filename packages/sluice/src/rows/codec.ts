@@ -1,25 +1,29 @@
 import type { Rule } from '../core/rule.ts'
 
 /**
- * A row as remote engines keep it: a text of lines. One line for each rule that wrote it,
- * `CELLS@FRESH:RULE`, and `!INSTANT` first if the key is blocked. Numbers are hexadecimal. CELLS have a
- * space between; FRESH is the millisecond from which on the line says nothing any more; RULE is the
- * text of the rule, with the algorithm's code for its name, and after a tab the rule's name, if that is
- * not the algorithm's. Where an engine tells when a row expires, the lines of a node that finds neither
- * a block nor other rules are `CELLS:RULE`: they are fresh when the row expires, at the latest.
- * A later format begins with something else, so that it is never taken for this one.
+ * The text format of a row in remote engines. It has one line per rule, `CELLS@FRESH:RULE`, after
+ * `!INSTANT` if the key is blocked until INSTANT (microseconds). Numbers are hexadecimal.
+ *
+ * - CELLS are separated by spaces.
+ * - FRESH is the millisecond at which the rule's state is fresh and the line can be dropped.
+ * - RULE is the rule's text with the algorithm's code in place of its name. A tab and the rule's name
+ *   follow if that differs from the algorithm's name.
+ *
+ * If the engine reports when a row expires, and the row has neither a block nor lines of other rules,
+ * FRESH is left out: `CELLS:RULE` is fresh when the row expires, at the latest. A later format must
+ * start differently, so that this code never misreads it.
  */
 
-/** RowLine is what one rule has written into a row. */
+/** RowLine is the line of one rule in a row. */
 export interface RowLine {
   readonly cells: readonly number[]
-  /** When it is fresh, in milliseconds; undefined where the row tells it by its expiry. */
+  /** When the state is fresh, in milliseconds; undefined if only the row's expiry tells. */
   readonly freshMs: number | undefined
   /** The rule that wrote it, from `labelOf`. */
   readonly label: string
 }
 
-/** RowText is a row that was read. */
+/** RowText is a decoded row. */
 export interface RowText {
   /** The instant up to which the key is blocked; 0 if it is not. */
   readonly blockUs: number
@@ -28,7 +32,7 @@ export interface RowText {
 
 const LINE = /^([\da-f][\da-f ]*)(?:@([\da-f]+))?:(.+)$/
 
-/** readRow reads a row; undefined if it is none, or of another format. */
+/** readRow decodes a row. Returns undefined for text that is no row of this format. */
 export function readRow(text: string): RowText | undefined {
   let blockUs = 0
   const lines: RowLine[] = []
@@ -47,7 +51,7 @@ export function readRow(text: string): RowText | undefined {
   return Number.isSafeInteger(blockUs) ? { blockUs, lines } : undefined
 }
 
-/** writeRow writes a row that has something in it. */
+/** writeRow encodes a row that has a block or at least one line. */
 export function writeRow({ blockUs, lines }: RowText): string {
   const parts = blockUs > 0 ? [`!${blockUs.toString(16)}`] : []
   for (const { cells, freshMs, label } of lines) {
@@ -61,7 +65,7 @@ export function writeRow({ blockUs, lines }: RowText): string {
 /** The code of token buckets, which labels leave out. */
 const USUAL = 'T'
 
-/** labelOf says which rule wrote a line. Names and texts have no tabs. */
+/** labelOf returns the RULE part of a line. Rule names and texts contain no tabs. */
 export function labelOf({ name, algorithm, text }: Rule): string {
   const end = ` ${algorithm.name}`
   const code = algorithm.code === USUAL ? '' : ` ${algorithm.code}`
@@ -69,16 +73,16 @@ export function labelOf({ name, algorithm, text }: Rule): string {
   return name === algorithm.name ? label : `${label}\t${name}`
 }
 
-/** textOf is the rule's text in a label, without the algorithm. */
+/** textOf returns the rule's text in a label, without the algorithm. */
 export function textOf(label: string): string {
   const words = label.split('\t')[0].split(' ')
   return (words.length % 2 === 0 ? words.slice(0, -1) : words).join(' ')
 }
 
 /**
- * ownerOf says whose cells a line has, whatever the limits were: the algorithm's code, a tab, and the
- * rule's name, if that is not the algorithm's. Parameters come in pairs, so an odd word at the end is
- * the code.
+ * ownerOf returns the part of a label that is independent of limits: the algorithm's code, a tab, and
+ * the rule's name, if that differs from the algorithm's. Parameters come in pairs, so an unpaired
+ * last word is the code.
  */
 export function ownerOf(label: string): string {
   const [text, name = ''] = label.split('\t')
@@ -87,17 +91,17 @@ export function ownerOf(label: string): string {
   return `${code}\t${name}`
 }
 
-/** Cells of a list before its entries: where the oldest is, how many there are, their units. */
+/** Cells of a list before its entries: the index of the oldest, their number, their units. */
 const LIST_HEAD = 3
 
-/** fillCells puts the cells of a line into `cells`, or a larger array if these are too few. */
+/** fillCells copies the cells of a line into `cells`, or into a larger array if they do not fit. */
 export function fillCells(
   cells: Float64Array,
   numbers: readonly number[],
   rule: Rule,
 ): Float64Array {
   if (rule.algorithm.grows) return listOf(numbers)
-  // A rule of other limits may have had more cells, or fewer.
+  // The same rule with other limits may have more cells, or fewer.
   const count = Math.max(rule.algorithm.cells(rule), numbers.length)
   const own = cells.length < count ? new Float64Array(count) : cells
   own.fill(0)
@@ -105,7 +109,7 @@ export function fillCells(
   return own
 }
 
-/** cellsOf are the cells of the state at `at`, for a line. Of a list they are the entries. */
+/** cellsOf returns the CELLS of a line for the state at `at`. For a list these are its entries. */
 export function cellsOf(state: Float64Array, at: number, rule: Rule): number[] {
   if (!rule.algorithm.grows) return [...state.subarray(at, at + rule.algorithm.cells(rule))]
   const [first, count] = state

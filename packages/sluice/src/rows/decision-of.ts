@@ -5,8 +5,8 @@ import type { LaidRules } from './layout.ts'
 import { type Row, stateOf } from './row.ts'
 
 /**
- * decisionOf makes a decision of what `decideRow` has noted about `cost`, and of the row as it is now.
- * `blockedUs` is how long the key is still blocked.
+ * decisionOf builds the decision about `cost` from the waits that `decideRow` stored in the set and
+ * from the row's present state. `blockedUs` is how long the key is still blocked.
  */
 export function decisionOf(
   set: LaidRules,
@@ -21,7 +21,7 @@ export function decisionOf(
   return decisionOfOne(set, set.only, row, cost as number, nowUs)
 }
 
-/** Of one rule, as nearly every decision is. */
+/** Builds the decision of a single rule, the usual case. */
 function decisionOfOne(
   set: LaidRules,
   rule: Rule,
@@ -52,7 +52,7 @@ function decisionOfOne(
   }
 }
 
-/** Of several rules, or of a blocked key. */
+/** Builds the decision of several rules, or of a blocked key. */
 function decisionOfAll(
   set: LaidRules,
   row: Row,
@@ -71,7 +71,7 @@ function decisionOfAll(
   return sameDecision(each, allowed, blockedUs)
 }
 
-/** tellRules puts what each rule decides into `each`, at these places. */
+/** tellRules writes the decision of rule `i` to `each[places[i]]`. */
 export function tellRules(
   set: LaidRules,
   row: Row,
@@ -86,7 +86,7 @@ export function tellRules(
   }
 }
 
-/** sameDecision is the decision of rules that all count the same units: the least and the longest. */
+/** sameDecision combines rules of one cost: the least capacity and remaining, the longest waits. */
 export function sameDecision(
   each: readonly RuleDecision[],
   allowed: boolean,
@@ -118,7 +118,7 @@ export function sameDecision(
   }
 }
 
-/** The decision of a field without a rule. */
+/** Returns the decision of a field without rules. */
 function ruleless(blockedMs: number): Decision {
   const isBlocked = blockedMs > 0
   return {
@@ -135,9 +135,10 @@ function ruleless(blockedMs: number): Decision {
 }
 
 /**
- * mixedDecision is the decision of rules that count different units: requests, tokens, units held. Its
- * capacity and remaining are those of one rule: that with the longest wait, else that with the least
- * part remaining, and one that holds only where it refuses or there is no other.
+ * mixedDecision combines rules that count different units, such as requests, tokens and held units.
+ * Capacity and remaining are those of one rule: the one with the longest wait, else the one with the
+ * least remaining / capacity. A rule that holds units qualifies only if it refuses, or if all rules
+ * hold.
  */
 export function mixedDecision(
   rules: readonly Rule[],
@@ -186,7 +187,9 @@ function ruleDecision(
   }
 }
 
-/** How long until one unit more than the `remaining` would pass; 0 where the rule is full. */
+/**
+ * Returns the microseconds until one unit more than `remaining` would pass; 0 if the rule is full.
+ */
 function nextUs(
   rule: Rule,
   state: Float64Array,
@@ -197,7 +200,7 @@ function nextUs(
   nowUs: number,
 ): number {
   if (remaining >= rule.capacity) return 0
-  // A refusal of just one unit too many knows it already.
+  // A refusal of exactly `remaining + 1` units has computed it already.
   if (wait > 0 && cost === remaining + 1) return wait
   return rule.algorithm.waitUs(state, at, rule, remaining + 1, nowUs)
 }
@@ -205,9 +208,10 @@ function nextUs(
 const none = undefined as never
 
 /**
- * V8 boxes every number in a field that has held nothing but numbers, some with a fraction. Where there
- * was something else before, whole ones are not boxed, and most of these are whole. A property, since
- * bundlers drop what is never read, and V8 forgets a hidden class without objects.
+ * Objects that give V8 a general representation for the number fields of decisions. In a field that has
+ * only held numbers, some with a fraction, V8 boxes every number. In a field that has also held
+ * something else, whole numbers are not boxed, and most of these are whole. They are a property of an
+ * exported function because bundlers drop unused values and V8 drops hidden classes without objects.
  */
 decisionOf.shapes = [
   {

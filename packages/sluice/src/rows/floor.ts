@@ -2,19 +2,19 @@ import type { Rule } from '../core/rule.ts'
 import type { Column } from './layout.ts'
 
 /**
- * Floor keeps the promise that eviction never forgives. When a state in use has to go, the floor
- * becomes at least as hard as it; a key that the table does not know starts from the floor. So an
- * evicted key comes back with at least what it had used, whatever was rotated through since. The
- * floor refills like any state, and costs nothing once it is fresh.
+ * Floor keeps the promise that eviction never forgives. When a table evicts a row in use, the floor
+ * becomes at least as strict as that row. Unknown keys start from the floor, so an evicted key comes
+ * back with at least the units that it had used. The floor refills like any state and has no effect
+ * once it is fresh.
  */
 export interface Floor {
-  /** Its entry, if it has just one: the fast path. */
+  /** The entry, if there is exactly one: the fast path. */
   only: FloorEntry | undefined
-  /** Whether anything was raised that has not refilled yet. */
+  /** Tells whether any entry has not refilled yet, and drops those that have. */
   raised(nowUs: number): boolean
-  /** Makes the floor of a column at least as hard as a state that is about to go. */
+  /** Makes the floor of a column at least as strict as a state that is being evicted. */
   raise(column: number, rule: Rule, state: Float64Array, at: number, nowUs: number): void
-  /** Where it is raised: makes an empty state of `rule` as hard as it; true if that did anything. */
+  /** Makes an empty state of `rule` as strict as the floor; false if no entry applies. */
   apply(
     column: number,
     width: Column,
@@ -29,7 +29,7 @@ export interface Floor {
 /** FloorEntry is what one column of a floor is raised to. */
 export interface FloorEntry {
   readonly column: number
-  /** The figures the state is kept in: it refills at the rate of the key that had it. */
+  /** The rule of the evicted keys: the state refills at its rate. */
   readonly rule: Rule
   readonly state: Float64Array
 }
@@ -39,17 +39,17 @@ export function isRaised({ rule, state }: FloorEntry, nowUs: number): boolean {
   return rule.algorithm.freshAtUs(state, 0, rule) > nowUs
 }
 
-/** isOnlyFor tells whether a floor was raised for this rule, and for no other. */
+/** isOnlyFor tells whether a floor was raised for this rule alone. */
 export function isOnlyFor({ only }: Floor, rule: Rule): boolean {
   return only !== undefined && only.rule === rule
 }
 
-/** Whether two rules have the same figures: nearly always they are the same one. */
+/** Tells whether two rules have the same parameters; usually they are the same object. */
 function isLike(one: Rule, other: Rule): boolean {
   return one === other || one.text === other.text
 }
 
-/** A copy of an entry, carried over to another rule. */
+/** Returns a copy of an entry's state, carried over to another rule. */
 function carried({ rule: from, state }: FloorEntry, width: Column, rule: Rule, nowUs: number) {
   const copy = new Float64Array(Math.max(width.cells, state.length))
   copy.set(state)
@@ -57,7 +57,7 @@ function carried({ rule: from, state }: FloorEntry, width: Column, rule: Rule, n
   return copy
 }
 
-/** createFloor keeps its entries in the array it is given. */
+/** createFloor creates a floor that keeps its entries in the given array. */
 export function createFloor(emptyList: Float64Array, entries: FloorEntry[] = []): Floor {
   function note(): void {
     floor.only = entries.length === 1 ? entries[0] : undefined
@@ -92,9 +92,9 @@ export function createFloor(emptyList: Float64Array, entries: FloorEntry[] = [])
   }
 
   /**
-   * Carries the units of other figures over to `rule`, and keeps the outcome: what a key was told
-   * must hold, though it has no row that would remember. Those of slower rules are carried over at
-   * every look, since the key that had them may come at any time.
+   * Carries entries of other limits over to `rule`, and keeps the result as an entry: an evicted key
+   * has no row, yet the wait it was told must hold. Repeats at every look-up, since the evicted key
+   * may return at any time.
    */
   function carryOver(column: number, width: Column, rule: Rule, nowUs: number): void {
     for (let i = entries.length - 1; i >= 0; i -= 1) {
@@ -105,8 +105,8 @@ export function createFloor(emptyList: Float64Array, entries: FloorEntry[] = [])
   }
 
   /**
-   * The same for units that are held. Their end is rounded up when they are carried over, so the outcome is
-   * not kept: carried to and fro, it would never come.
+   * Does what `apply` does for rules that hold units. Carrying over rounds the end of a hold up, so
+   * the result is not kept: carried back and forth, holds would never end.
    */
   function applyHeld(
     column: number,

@@ -3,15 +3,16 @@ import type { Layout } from './layout.ts'
 import type { Lists } from './lists.ts'
 import { stateOf } from './row.ts'
 
-/** Floors are the floors of a table's shards. */
+/** Floors holds one floor per shard of a table. */
 export interface Floors {
-  /** Raises the floor of a shard to a row that has to go. */
+  /** Raises the floor of a shard to a row that is being evicted. */
   raise(shard: number, cells: Float64Array, base: number, tag: number, nowUs: number): void
-  /** The floor of a shard, if it was ever raised. */
+  /** Returns the floor of a shard, if it was ever raised. */
   of(shard: number): Floor | undefined
   clear(): void
 }
 
+/** createFloors creates the floors of `shards` shards, on demand. */
 export function createFloors(shards: number, layout: Layout, lists: Lists): Floors {
   const floors: (Floor | undefined)[] = Array.from({ length: shards })
   return {
@@ -25,7 +26,7 @@ export function createFloors(shards: number, layout: Layout, lists: Lists): Floo
   }
 }
 
-/** raiseToRow makes a floor at least as hard as each column of a row that has to go. */
+/** raiseToRow makes a floor at least as strict as each column of a row that is being evicted. */
 export function raiseToRow(
   floor: Floor,
   layout: Layout,

@@ -3,7 +3,10 @@ import type { Held } from '../core/held.ts'
 import type { LaidRules } from './layout.ts'
 import { growList, type Row, stateOf } from './row.ts'
 
-/** noteHolds names the states that have no generation yet, and notes in the set what is held. */
+/**
+ * noteHolds gives new states their generation, and stores in the set what a permit needs to
+ * release.
+ */
 export function noteHolds(set: LaidRules, { cells, base }: Row): void {
   for (let i = 0; i < set.rules.length; i += 1) {
     const { algorithm } = set.rules[i]
@@ -16,8 +19,8 @@ export function noteHolds(set: LaidRules, { cells, base }: Row): void {
 }
 
 /**
- * finishRow ends the holds of a permit, and charges or gives back `change`: units for each rule, less than
- * 0 to give back. A hold that has ended, or is of another generation, frees nothing.
+ * finishRow ends the holds of a permit, and charges `change` per rule; negative units are refunded. A
+ * hold that has ended, or that belongs to another generation of the row, frees nothing.
  */
 export function finishRow(set: LaidRules, row: Row, held: Held, change: Cost, nowUs: number): void {
   const { cells, base, lists } = row
@@ -37,7 +40,7 @@ export function finishRow(set: LaidRules, row: Row, held: Held, change: Cost, no
   }
 }
 
-/** chargesOf is what a change charges to rates: nothing is held by it. */
+/** chargesOf returns the positive part of a change, and 0 for rules that hold units. */
 export function chargesOf({ rules }: LaidRules, change: Cost): Cost {
   const units = rules.map(({ algorithm }, i) =>
     algorithm.holds ? 0 : Math.max(0, costAt(change, i)),
@@ -45,7 +48,9 @@ export function chargesOf({ rules }: LaidRules, change: Cost): Cost {
   return units.length === 1 ? units[0] : units
 }
 
-/** extendRow makes the holds of a permit begin now, and notes them in the set; false if one has ended. */
+/**
+ * extendRow restarts the holds of a permit now and stores them in the set; false if one has ended.
+ */
 export function extendRow(set: LaidRules, row: Row, held: Held, nowUs: number): boolean {
   for (let i = 0; i < set.rules.length; i += 1) {
     const rule = set.rules[i]
@@ -59,12 +64,12 @@ export function extendRow(set: LaidRules, row: Row, held: Held, nowUs: number): 
   return true
 }
 
-/** holdsNothing tells whether no rule holds a unit of a permit. */
+/** holdsNothing tells whether no rule holds units for a permit. */
 export function holdsNothing({ rules }: LaidRules, { cost }: Held): boolean {
   return rules.every(({ algorithm }, i) => !algorithm.holds || costAt(cost, i) === 0)
 }
 
-/** Ends the hold of one rule; false if it has ended before. */
+/** Ends the hold of one rule; false if it had ended already. */
 function releaseOne(
   set: LaidRules,
   { cells, base }: Row,

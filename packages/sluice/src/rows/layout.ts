@@ -1,31 +1,34 @@
 import type { Rule } from '../core/rule.ts'
 import type { RuleSet } from '../stores/store.ts'
 
-/** Column is where a row keeps the state of one rule name and algorithm. */
+/** Column is the range of a row's cells for one rule name and algorithm. */
 export interface Column {
   readonly name: string
   readonly algorithm: string
-  /** A list lives in an array of its own; the row's one cell says which. */
+  /** Whether the state is a list. It has an array of its own, and the row's one cell is its index. */
   readonly grows: boolean
   readonly cells: number
   readonly at: number
 }
 
-/** LaidRules is a rule set that knows where its rules' cells are. */
+/** LaidRules is a rule set with the positions of its rules' cells. */
 export interface LaidRules extends RuleSet {
   /** Column index of each rule, −1 for a rule without state. */
   readonly columns: Int32Array
   /** Offset of each rule's cells within a row. */
   readonly at: Int32Array
-  /** What the last decision found: how long each rule refuses, and how long it delays. */
+  /** Result of the last decision: how long each rule refuses, and how long it delays. */
   readonly waitUs: Float64Array
   readonly delayUs: Float64Array
-  /** Where the cells of the penalty are, and its column. */
+  /** Offset of the penalty's cells, and its column. */
   penaltyAt: number
   penaltyColumn: number
-  /** The one rule, where there is just one, whose state is no list and which neither delays nor holds, without a penalty. */
+  /**
+   * The single rule if there is one, it is no list and neither delays nor holds, and there is no
+   * penalty.
+   */
   readonly only: Rule | undefined
-  /** The same as `at[0]`. */
+  /** Copy of `at[0]`. */
   onlyAt: number
   /** Whether no rule keeps state. */
   readonly stateless: boolean
@@ -40,47 +43,47 @@ export interface Written {
 }
 
 /**
- * TagBook numbers the combinations of written columns that rows of a table have. Tag 0: none was
+ * TagBook numbers the combinations of written columns that occur in a table. Tag 0 means that none was
  * written.
  */
 export interface TagBook {
   written(tag: number): readonly Written[]
-  /** The tag of these, which are sorted by column; `text` is the same for the same ones. */
+  /** Returns the tag of these columns, which are sorted. `text` identifies them. */
   tagOf(written: readonly Written[], text: string): number
 }
 
 /**
- * Layout knows, for one table, the columns of a row and what a row's tag means: which columns were
- * ever written, and for which rules. A row that meets rules with other figures is carried over
- * first, which is how limits change at run time and used units stay used.
+ * Layout maps the rules of a table to columns of its rows, and a row's tag to the columns that were
+ * written and the rules that wrote them. A row whose tag has other limits is carried over first: that
+ * is how limits change at run time while used units stay used.
  */
 export interface Layout {
   columns: readonly Column[]
   /** Cells per row. */
   stride: number
-  /** Makes rules ready. `moved` is called when columns had to be added or widened. */
+  /** Prepares a list of rules. Calls `moved` if it had to add or widen columns. */
   use(rules: readonly Rule[], moved: (before: readonly Column[]) => void): LaidRules
-  /** What was written in a row with this tag. */
+  /** Returns the columns that a row with this tag has written. */
   written(tag: number): readonly Written[]
-  /** Whether a row with this tag is written for these very rules. */
+  /** Tells whether a row with this tag was written for exactly these rules. */
   fits(tag: number, set: LaidRules): boolean
-  /** The tag of such a row once its columns are written for `set`. */
+  /** Returns the tag of such a row once `set` has written its columns. */
   tagAfter(tag: number, set: LaidRules): number
-  /** The tag of a row whose columns are written for these rules. */
+  /** Returns the tag of a row whose columns these rules have written. */
   tagOf(rules: ReadonlyMap<number, Rule>): number
-  /** The tag of a row whose columns are all written, for some rule each. */
+  /** Returns a tag with all columns written. */
   fullTag(): number
 }
 
-/** columnsOf are the names and algorithms of rules, comparable as a text. */
+/** columnsOf returns the names and algorithms of rules as a sorted text. */
 export function columnsOf(rules: readonly Rule[]): string {
   return [...new Set(rules.map(columnName))].sort().join(', ')
 }
 
-/** Not ambiguous: an algorithm's name has no parentheses. */
+/** Unambiguous, since an algorithm's name contains no parentheses. */
 const columnName = (rule: Rule) => `"${rule.name}" (${rule.algorithm.name})`
 
-/** createTagBook numbers as they come. */
+/** Creates a tag book that assigns consecutive numbers. */
 function createTagBook(): TagBook {
   const writtenByTag: (readonly Written[])[] = [[]]
   const tags = new Map([['', 0]])
@@ -96,8 +99,8 @@ function createTagBook(): TagBook {
 }
 
 /**
- * createLayout starts without columns; with `fixed`, it has those and can have no others, and
- * `fixed.unfit` makes the error for a rule that needs more.
+ * createLayout starts without columns and adds them on demand. With `fixed` it has those columns only,
+ * and throws `fixed.unfit(rule)` for a rule that needs more.
  */
 export function createLayout(
   book: TagBook = createTagBook(),
@@ -111,7 +114,7 @@ export function createLayout(
     )
   }
 
-  /** Adds or widens columns so that all rules have room; true when there was none. */
+  /** Adds or widens columns so that all rules have room; true if any changed. */
   function makeRoom(rules: readonly Rule[]): boolean {
     const before = layout.stride
     for (const rule of rules) {
@@ -155,7 +158,7 @@ export function createLayout(
     return book.tagOf(written, writtenText(written))
   }
 
-  // Plain fields only: an accessor would turn the object into a slow one.
+  // Plain fields only: an accessor would switch the object to V8's slow dictionary mode.
   const layout: Layout = {
     columns: fixed?.columns ?? [],
     stride: strideOf(fixed?.columns ?? []),
@@ -171,7 +174,7 @@ export function createLayout(
         moved(before)
       }
       const set: LaidRules = {
-        // No frozen list: its elements are slower to read.
+        // A new array: V8 reads the elements of frozen arrays more slowly.
         rules,
         penalty,
         penaltyAt: 0,
@@ -220,7 +223,7 @@ export function createLayout(
   return layout
 }
 
-/** Adds the columns that a set writes. */
+/** Adds the columns that a set writes to a map. */
 function addColumns(to: Map<number, Rule>, { rules, columns, penalty, penaltyColumn }: LaidRules) {
   rules.forEach((rule, i) => {
     if (columns[i] >= 0) to.set(columns[i], rule)
@@ -234,18 +237,18 @@ function onlyOf([rule, ...others]: readonly Rule[]): Rule | undefined {
   return grows || delays || holds ? undefined : rule
 }
 
-/** writtenText is the same for the same written columns. */
+/** writtenText returns a text that identifies written columns. */
 export function writtenText(written: readonly Written[]): string {
   return written.map(({ column, rule }) => `${column}: ${rule.text}`).join(', ')
 }
 
-/** strideOf is how many cells a row of these columns has. */
+/** strideOf returns how many cells a row of these columns has. */
 export function strideOf(columns: readonly Column[]): number {
   const last = columns.at(-1)
   return last ? last.at + last.cells : 0
 }
 
-/** ruleIn is the rule that a column was written for. */
+/** ruleIn returns the rule that wrote a column. */
 export function ruleIn(written: readonly Written[], column: number): Rule | undefined {
   for (let i = 0; i < written.length; i += 1) {
     if (written[i].column === column) return written[i].rule

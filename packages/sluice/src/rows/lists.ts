@@ -1,16 +1,17 @@
 /**
- * Lists holds the states that grow, for stores that can hold them: a growing rule's one cell in a
- * row is an index into it. List 0 is the empty one; it is shared and never written.
+ * Lists holds the states that grow, for stores that support them. The one cell that a growing rule has
+ * in a row is an index into it. List 0 is empty, shared and never written.
  */
 export interface Lists {
   readonly all: Float64Array[]
-  /** The index of a list from now on. */
+  /** Stores a list and returns its index. */
   add(list: Float64Array): number
-  /** Gives an index back; 0 stays. */
+  /** Frees an index. Index 0 stays. */
   remove(index: number): void
   clear(): void
 }
 
+/** createLists creates lists with only the shared empty one. */
 export function createLists(): Lists {
   const empty: Float64Array = new Float64Array(3)
   const all = [empty]

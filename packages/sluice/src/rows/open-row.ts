@@ -4,34 +4,34 @@ import { cellsOf, fillCells, ownerOf, type RowLine, readRow, textOf, writeRow } 
 import { createLists } from './lists.ts'
 import type { Row } from './row.ts'
 
-/** OwnLine is where a rule of the set has its cells, and its line in a row's text. */
+/** OwnLine locates a rule of the set: its cells in an open row, and its line in the row's text. */
 export interface OwnLine {
   readonly rule: Rule
-  /** Its place among the rules of the set; −1: it is the penalty. */
+  /** Its index among the rules of the set; −1 for the penalty. */
   readonly index: number
-  /** Where its cells begin; of a list, the one cell that names it. */
+  /** Where its cells begin. A list has one cell, its index. */
   readonly at: number
-  /** The rule as the line names it, and whose cells the line has, whatever the limits were. */
+  /** The line's label, from `labelOf`; and its owner, from `ownerOf`, which ignores limits. */
   readonly label: string
   readonly owner: string
 }
 
-/** OpenRow is a row of a remote engine while it is worked on, laid out for the rules of one set. */
+/** OpenRow is the decoded row of a remote engine, laid out for the rules of one set. */
 export interface OpenRow extends Row {
   readonly lines: readonly OwnLine[]
-  /** Matches the text of a row that just these rules wrote, its cells in groups. */
+  /** Matches the text of a row that only these rules wrote, and captures its cells. */
   readonly pattern: RegExp | undefined
   /** The instant up to which the key is blocked. */
   blockUs: number
-  /** What other rules have written. */
+  /** The lines of other rules. */
   others: readonly RowLine[]
-  /** It was written for other limits of these rules, or cannot be read: its text cannot stand. */
+  /** The row was written with other limits, or cannot be decoded, so its text must be rewritten. */
   isCarried: boolean
-  /** Something was spent, given back or blocked since it was opened. */
+  /** The row was changed since it was opened: a spend, a refund or a block. */
   isChanged: boolean
 }
 
-/** openRowFor is an empty row for these lines, with `stride` cells. */
+/** openRowFor creates an empty row for these lines, with `stride` cells. */
 export function openRowFor(lines: readonly OwnLine[], stride: number): OpenRow {
   return {
     lines,
@@ -46,7 +46,7 @@ export function openRowFor(lines: readonly OwnLine[], stride: number): OpenRow {
   }
 }
 
-/** No pattern for lists, whose cells have no fixed number, and where there are no cells. */
+/** Returns undefined without lines, and for lists, which have no fixed number of cells. */
 function patternOf(lines: readonly OwnLine[]): RegExp | undefined {
   if (lines.length === 0 || lines.some(({ rule }) => rule.algorithm.grows)) return undefined
   const each = lines.map(({ rule, label }) => {
@@ -57,8 +57,9 @@ function patternOf(lines: readonly OwnLine[]): RegExp | undefined {
 }
 
 /**
- * openRow reads a text, or null for no row, into `row`. What was used under other limits stays used. A
- * row or a line that cannot be read counts as all used: a later version may have written it.
+ * openRow decodes a text into `row`; null means that there is no row. Units used under other limits
+ * stay used. A row or line that cannot be decoded counts as fully used: a later version of this
+ * library may have written it.
  */
 export function openRow(row: OpenRow, text: string | null, nowUs: number): OpenRow {
   row.blockUs = 0
@@ -75,7 +76,7 @@ function empty({ cells, lists, lines }: OpenRow): void {
   lists.clear()
 }
 
-/** Reads what just these rules wrote: nearly every row. */
+/** Decodes a row that only these rules wrote, as nearly every row is; false for any other. */
 function readPlain({ pattern, lines, cells }: OpenRow, text: string): boolean {
   const found = pattern?.exec(text)
   if (!found) return false
@@ -128,7 +129,10 @@ function put({ cells, lists }: OpenRow, { rule, at }: OwnLine, state: Float64Arr
   else cells.set(state.subarray(0, rule.algorithm.cells(rule)), at)
 }
 
-/** A state that another rule of this name and algorithm has left, or one with all units used. */
+/**
+ * Carries over the state of an older rule of this name and algorithm; else returns a fully used
+ * one.
+ */
 function carriedOver(line: RowLine | undefined, rule: Rule, nowUs: number): Float64Array {
   const { algorithm } = rule
   try {
@@ -144,17 +148,17 @@ function carriedOver(line: RowLine | undefined, rule: Rule, nowUs: number): Floa
   }
 }
 
-/** RowToWrite is a row's text, '' for none, and the millisecond at which it is fresh. */
+/** RowToWrite is a row's text, '' to delete the row, and the millisecond at which it is fresh. */
 export interface RowToWrite {
   readonly text: string
   readonly expiresMs: number
-  /** It has lines that only its expiry tells the fresh time of: a later one stays. */
+  /** Some lines have no fresh time of their own: do not shorten the row's present expiry. */
   readonly keepsExpiry: boolean
 }
 
 /**
- * closeRow writes the row as it is now. `tellsExpiry`: the engine knows when a row expires, so that
- * plain rows need no fresh times. `expiresMs` is when it does, where that was read.
+ * closeRow encodes the row as it is now. With `tellsExpiry` the engine reports when a row expires, so
+ * plain rows omit their fresh times. `expiresMs` is the row's present expiry, if it was read.
  */
 export function closeRow(
   { lines, cells, lists, blockUs, others }: OpenRow,
@@ -182,12 +186,12 @@ export function closeRow(
   return { text, expiresMs: latestMs, keepsExpiry }
 }
 
-/** freshRow is an empty row for the same lines. */
+/** freshRow creates an empty row for the same lines. */
 export function freshRow(row: OpenRow): OpenRow {
   return { ...row, cells: new Float64Array(row.cells.length), lists: createLists() }
 }
 
-/** copyRow is a row that stays as it is when the next one is opened. */
+/** copyRow copies a row, so that opening the next one does not change it. */
 export function copyRow(row: OpenRow): OpenRow {
   const lists = createLists()
   lists.all.push(...row.lists.all.slice(1).map((list) => list.slice()))

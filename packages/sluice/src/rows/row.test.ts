@@ -8,7 +8,7 @@ import { createLayout, type LaidRules } from './layout.ts'
 import { createLists } from './lists.ts'
 import { decideRow, type Row } from './row.ts'
 
-/** An algorithm of the user's own: at most `limit` units since the last one, `take` made for it. */
+/** A user-defined algorithm without `take`: `limit` units, then none until `per` after the last. */
 const own = {
   name: 'pause',
   cells: () => 2,
@@ -29,7 +29,7 @@ const own = {
 
 const pause = ruleFactory(defineAlgorithm(own))
 
-/** The same, but its `take` forgets to spend. */
+/** The same with a broken `take`, which does not spend. */
 const forgets = ruleFactory(
   defineAlgorithm({ ...own, name: 'forgets', take: (...call) => own.waitUs(...call) }),
 )
@@ -40,7 +40,7 @@ const makers: ((random: Random) => Rule)[] = [
   () => unlimited(),
 ]
 
-/** Whether the way for one rule and the way for any rules answer alike, call after call. */
+/** Tells whether the fast path for one rule and the general path give the same answers. */
 function areAlike(rule: Rule, random: Random): boolean {
   const layout = createLayout()
   const short = layout.use([rule], () => {})
@@ -67,7 +67,7 @@ function areAlike(rule: Rule, random: Random): boolean {
 }
 
 describe('decideRow', () => {
-  it('decides on one rule as on any', () => {
+  it('decides the same on the fast path as on the general one', () => {
     const random = seededRandom(7)
     const shortened = new Set<string>()
     for (let round = 0; round < 600; round += 1) {
@@ -86,7 +86,7 @@ describe('decideRow', () => {
     ])
   })
 
-  it('would be found out by this', () => {
+  it('is caught by this test if its fast path is wrong', () => {
     expect(areAlike(forgets({ limit: 3, per: '1m' }), seededRandom(7))).toBe(false)
   })
 })

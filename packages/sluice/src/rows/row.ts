@@ -5,14 +5,20 @@ import { noteHolds } from './hold.ts'
 import type { LaidRules } from './layout.ts'
 import type { Lists } from './lists.ts'
 
-/** Row is a row where it lies: its cells begin at `base`, and those of growing rules name lists. */
+/**
+ * Row is a view of a row in place. Its cells begin at `base`; the cell of a growing rule is an
+ * index into `lists`.
+ */
 export interface Row {
   cells: Float64Array
   base: number
   readonly lists: Lists
 }
 
-/** stateOf is the array that holds a rule's state: the row's, or the list that the cell names. */
+/**
+ * stateOf returns the array with a rule's state: the row's cells, or the list that the cell refers
+ * to.
+ */
 export function stateOf(rule: Rule, cells: Float64Array, at: number, lists: Lists): Float64Array {
   return rule.algorithm.grows ? lists.all[cells[at]] : cells
 }
@@ -36,9 +42,9 @@ export function spendRow(
 }
 
 /**
- * decideRow asks every rule, and debits `cost` if all admit it and `spend` is set;
- * a refusal changes nothing. It returns the longest wait, 0 when admitted, and notes waits and delays in
- * the set, for `decisionOf`. Every decision on any store is made here.
+ * decideRow asks every rule, and debits `cost` if all admit it and `spend` is set. A refusal changes
+ * nothing. Returns the longest wait, 0 when admitted, and stores waits and delays in the set for
+ * `decisionOf`. Every store decides through this function or through `askRow` and `admitRow`.
  */
 export function decideRow(
   set: LaidRules,
@@ -48,9 +54,9 @@ export function decideRow(
   nowUs: number,
 ): number {
   const { only } = set
-  // Short, so that V8 inlines it: one rule that asks and spends in one step is what nearly all are.
+  // Short, so that V8 inlines it: nearly every set has a single rule, which decides in one `take`.
   if (only === undefined || !spend) return decideRules(set, row, cost, spend, nowUs)
-  // One rule has a number for its cost.
+  // With a single rule, the cost is a number.
   const wait = only.algorithm.take(row.cells, row.base + set.onlyAt, only, cost as number, nowUs)
   set.waitUs[0] = wait
   return wait
@@ -66,7 +72,7 @@ export function askRow(set: LaidRules, row: Row, cost: Cost, nowUs: number): num
   return wait
 }
 
-/** The same for any rules, step by step. */
+/** Does what `decideRow` does, for any number and kind of rules. */
 function decideRules(set: LaidRules, row: Row, cost: Cost, spend: boolean, nowUs: number): number {
   const { rules, waitUs } = set
   const { cells, base, lists } = row
@@ -84,13 +90,13 @@ function decideRules(set: LaidRules, row: Row, cost: Cost, spend: boolean, nowUs
   return longest
 }
 
-/** admitRow spends what all rules have admitted, and notes what is held. */
+/** admitRow spends a cost that all rules have admitted, and records the holds in the set. */
 export function admitRow(set: LaidRules, row: Row, cost: Cost, nowUs: number): void {
   spendRow(set, row, cost, nowUs)
   if (set.holds) noteHolds(set, row)
 }
 
-/** Before a spend: how long each rule delays what it admits. */
+/** Stores in the set how long each rule delays the request. Call before the spend. */
 function noteDelays(set: LaidRules, { cells, base, lists }: Row, cost: Cost, nowUs: number): void {
   for (let i = 0; i < set.rules.length; i += 1) {
     const rule = set.rules[i]
@@ -100,14 +106,14 @@ function noteDelays(set: LaidRules, { cells, base, lists }: Row, cost: Cost, now
   }
 }
 
-/** punishRow counts a refusal, and gives for how many microseconds the key is to be blocked. */
+/** punishRow counts a refusal and returns for how many microseconds to block the key; 0 for none. */
 export function punishRow(set: LaidRules, { cells, base }: Row, nowUs: number): number {
   const { penalty } = set
   if (penalty === undefined) return 0
   return penalty.algorithm.punish!(cells, base + set.penaltyAt, penalty, nowUs)
 }
 
-/** refundRow gives `cost` back to every rule, as it was spent at `spentUs`. */
+/** refundRow gives every rule back the `cost` that was spent at `spentUs`. */
 export function refundRow(
   set: LaidRules,
   { cells, base, lists }: Row,

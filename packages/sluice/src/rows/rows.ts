@@ -3,37 +3,37 @@ import type { Lists } from './lists.ts'
 import type { Row } from './row.ts'
 
 /**
- * Rows is where a table keeps its rows: one per key, each a few cells and a tag (which rules the
- * cells were written for). It knows nothing of algorithms. Its fields are a cursor: they describe
- * the row that was found, inserted or visited last, until the next call.
+ * Rows is the row storage of a table: one row per key, each with a few cells and a tag that tells which
+ * rules wrote the cells. It does not depend on algorithms. Its fields are a cursor: until the next
+ * call they describe the row that was found, inserted or visited last.
  */
 export interface Rows extends Row {
   tag: number
-  /** The shard of the key that was looked for last; its floor holds for that key. */
+  /** The shard of the key that was looked up last, which selects its floor. */
   shard: number
 
-  /** How many rows there are, those included that have become fresh. */
+  /** The number of rows, including fresh ones not yet removed. */
   size: number
   readonly maxRows: number
   readonly shards: number
-  /** Whether rows can hold an index into lists, and the keys themselves are kept. */
+  /** Whether rows can hold list indexes; and whether the keys themselves are kept. */
   readonly holdsLists: boolean
   readonly holdsKeys: boolean
 
   /**
-   * Gets ready to find the key; true when the cursor is on its row already. A step of its own, for
-   * the clock to be read after it: to read a clock the processor first ends all that it has begun,
-   * so what is slow to come, the row, is better asked for afterwards.
+   * Hashes the key, ready for `find`; true if the cursor is on its row already. Separate from `find`
+   * so that the clock is read in between: reading it waits for pending loads, so the slow load of the
+   * row should start afterwards.
    */
   aim(key: string): boolean
-  /** Moves the cursor to the row of the key that was aimed at; false when it has none. */
+  /** Moves the cursor to the row of the key given to `aim`; false if it has none. */
   find(key: string): boolean
   /**
-   * Right after a `find` that failed: gives the key a row with these cells and this tag. `floored`
-   * tells whether they come from the floor.
+   * Adds a row for the key with these cells and this tag. Call right after `find` returned false.
+   * `floored` tells whether the cells come from the floor.
    */
   insert(key: string, start: Float64Array, tag: number, nowUs: number, floored: boolean): void
-  /** Gives the row at the cursor another tag. */
+  /** Changes the tag of the row at the cursor. */
   retag(tag: number): void
   /** Removes the row at the cursor. */
   remove(): void
@@ -43,21 +43,21 @@ export interface Rows extends Row {
   /** Copies every row into the columns of another layout. */
   move(before: readonly Column[], after: readonly Column[]): void
 
-  /** What stands for a key outside the rows: the key itself, where keys are kept. */
+  /** Returns the id of a key: the key itself if keys are kept, else its fingerprint. */
   idOf(key: string): string
-  /** The id of the row at the cursor. */
+  /** Returns the id of the row at the cursor. */
   id(): string
   hasId(id: string): boolean
 }
 
-/** RowCare is what rows ask of their table when they have to make way for a new row. */
+/** RowCare is the set of callbacks through which row storage asks its table about evictions. */
 export interface RowCare {
   readonly lists: Lists
-  /** When the row is fresh; a number, and never Infinity. */
+  /** Returns when the row is fresh. Always finite. */
   freshAtUs(cells: Float64Array, base: number, tag: number): number
-  /** The row has to go, though it is in use: its units must not be forgiven. */
+  /** Called before a row in use is evicted, so that its units count towards the floor. */
   evicted(cells: Float64Array, base: number, tag: number, shard: number, nowUs: number): void
-  /** The row goes, evicted or fresh: gives back what belongs to it. */
+  /** Called before a row is removed, evicted or fresh: frees its lists. */
   dropped(cells: Float64Array, base: number): void
 }
 

@@ -8,23 +8,23 @@ import type { Rows } from './rows.ts'
 import type { Start } from './start.ts'
 
 /**
- * SlowPath decides for the keys that take more than a look at their row: newcomers, keys whose row was
- * written for other rules, and those that may be blocked.
+ * SlowPath decides for keys without a row, keys whose row was written for other rules, and keys that
+ * may be blocked.
  */
 export interface SlowPath {
-  /** How many keys have started from the floor. */
+  /** The number of keys that have started from the floor. */
   floored: number
-  /** The row that was decided on last. */
+  /** The row of the last decision: the start for keys without one. */
   decided: Row
-  /** How long a key is still blocked, in microseconds. */
+  /** Returns how long a key is still blocked, in microseconds. */
   blockedUs(key: string, nowUs: number): number
-  /** Moves to the key's row, whatever it was written for; false when it has none. */
+  /** Moves the cursor to the key's row, for any rules; false if it has none. */
   seek(key: string): boolean
-  /** Moves to the key's row, written for these rules; false when it has none. */
+  /** Moves the cursor to the key's row and carries it over to these rules; false if it has none. */
   find(set: LaidRules, key: string, nowUs: number): boolean
-  /** Gives the key that was just looked for the row that the start holds. */
+  /** Inserts the start as the row of the key that was just looked up. */
   insert(key: string, tag: number, nowUs: number): void
-  /** Decides for the key that was just looked for: the wait, a block's included. */
+  /** Decides for the key that was just looked up. Returns the wait, including that of a block. */
   decide(
     set: LaidRules,
     key: string,
@@ -33,7 +33,7 @@ export interface SlowPath {
     isKnown: boolean,
     nowUs: number,
   ): number
-  /** The same, with all that there is to know. */
+  /** Does the same, and returns the full decision. */
   decision(
     set: LaidRules,
     key: string,
@@ -44,6 +44,7 @@ export interface SlowPath {
   ): Decision
 }
 
+/** createSlowPath creates the slow path of a table. */
 export function createSlowPath(rows: Rows, start: Start, blocks: Blocks): SlowPath {
   function seek(key: string): boolean {
     return rows.aim(key) || rows.find(key)
@@ -58,7 +59,7 @@ export function createSlowPath(rows: Rows, start: Start, blocks: Blocks): SlowPa
     return blocks.size > 0 ? blocks.leftUs(rows.idOf(key), nowUs) : 0
   }
 
-  /** A newcomer is decided on what it starts from, and has a row once it has spent. */
+  /** Decides for a key without a row. The key gets a row only once it spends. */
   function enter(set: LaidRules, key: string, cost: Cost, spend: boolean, nowUs: number): number {
     start.prepare(set, nowUs)
     slowPath.decided = start
@@ -98,7 +99,7 @@ export function createSlowPath(rows: Rows, start: Start, blocks: Blocks): SlowPa
       if (!isKnown) return enter(set, key, cost, spends, nowUs) + blocked
       slowPath.decided = rows
       if (rows.tag !== set.tag && !spend) {
-        // A look must not carry the row over.
+        // A peek must not carry the row over.
         start.preview(set, nowUs)
         slowPath.decided = start
       } else if (rows.tag !== set.tag) {

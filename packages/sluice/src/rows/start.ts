@@ -6,26 +6,27 @@ import type { Lists } from './lists.ts'
 import { growList, type Row, stateOf } from './row.ts'
 import type { Rows } from './rows.ts'
 
-/** Start is the row that a key without one starts from, and a place to look at rows without writing. */
+/** Start is a scratch row: the initial state of a key without a row, or a copy for a peek. */
 export interface Start extends Row {
-  /** Whether the floor is in it: then the key starts with what evicted keys had used. */
+  /** Whether the floor was applied: the key starts with units that evicted keys had used. */
   onFloor: boolean
-  /** Makes it all 0. */
+  /** Sets all cells to 0. */
   empty(): void
-  /** Makes it what the key that was just looked for would start from. */
+  /** Makes it the initial state of the key that was just looked up. */
   prepare(set: LaidRules, nowUs: number): void
-  /** Makes it a copy of the row at the cursor, as if that were written for these rules. */
+  /** Makes it a copy of the row at the cursor, carried over to these rules. */
   preview(set: LaidRules, nowUs: number): void
-  /** The key is about to spend for the first time. */
+  /** Calls `begin` of every rule. Call before the first spend of a key that starts from the floor. */
   begin(set: LaidRules, nowUs: number): void
-  /** What is in it belongs to a row now. */
+  /** Clears the cells without freeing their lists, which an inserted row owns now. */
   release(): void
-  /** Rewrites cells that were written for other rules, and gives their new tag. */
+  /** Carries cells that other rules wrote over to these rules, and returns the new tag. */
   adopt(set: LaidRules, cells: Float64Array, base: number, tag: number, nowUs: number): number
-  /** Makes room for the rows of a layout that has changed. */
+  /** Adapts to a changed layout. */
   resize(): void
 }
 
+/** createStart creates the scratch row of a table. */
 export function createStart(layout: Layout, lists: Lists, floors: Floors, rows: Rows): Start {
   function adopt(
     set: LaidRules,
@@ -52,7 +53,7 @@ export function createStart(layout: Layout, lists: Lists, floors: Floors, rows: 
     return layout.tagAfter(tag, set)
   }
 
-  /** Makes an empty state of a rule as hard as the floor. */
+  /** Applies the floor to an empty state of a rule. */
   function putOnFloor(
     floor: Floor,
     rule: Rule,
@@ -66,7 +67,7 @@ export function createStart(layout: Layout, lists: Lists, floors: Floors, rows: 
     if (floor.apply(column, layout.columns[column], rule, state, at, nowUs)) start.onFloor = true
   }
 
-  // Plain fields only: an accessor would turn the object into a slow one.
+  // Plain fields only: an accessor would switch the object to V8's slow dictionary mode.
   const start: Start = {
     cells: new Float64Array(layout.stride),
     base: 0,
@@ -85,7 +86,7 @@ export function createStart(layout: Layout, lists: Lists, floors: Floors, rows: 
       const floor = floors.of(rows.shard)
       if (floor === undefined) return
       if (set.only !== undefined && isOnlyFor(floor, set.only)) {
-        // As in nearly every flood: nothing has to be carried over.
+        // The usual case in a flood of keys: nothing has to be carried over.
         start.onFloor = isRaised(floor.only!, nowUs)
         if (start.onFloor) {
           set.only.algorithm.merge(start.cells, set.onlyAt, floor.only!.state, 0, set.only, nowUs)
@@ -126,7 +127,7 @@ export function createStart(layout: Layout, lists: Lists, floors: Floors, rows: 
   return start
 }
 
-/** dropLists gives back the lists of a row. */
+/** dropLists frees the lists of a row. */
 export function dropLists(
   { columns }: Pick<Layout, 'columns'>,
   lists: Lists,

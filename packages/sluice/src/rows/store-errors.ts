@@ -1,7 +1,7 @@
 import { SluiceError } from '../core/errors.ts'
 import type { Rule } from '../core/rule.ts'
 
-/** unsupported: a rule whose state is a list, in a store that holds numbers. */
+/** unsupported: the rule's state is a list, and the store holds only numbers. */
 export function unsupported(rule: Rule): SluiceError {
   return new SluiceError(
     'SLUICE_RULE_UNSUPPORTED',
@@ -10,7 +10,7 @@ export function unsupported(rule: Rule): SluiceError {
   )
 }
 
-/** unlistable: keys were to be listed that are not kept. */
+/** unlistable: entries() was called on a store that does not keep keys. */
 export function unlistable(): SluiceError {
   return new SluiceError(
     'SLUICE_NOT_LISTABLE',
@@ -19,7 +19,7 @@ export function unlistable(): SluiceError {
   )
 }
 
-/** unlisted: keys of a remote store that brings no `list` were to be listed or cleared. */
+/** unlisted: entries(), size() or clear() was called on a remote store without `list`. */
 export function unlisted(): SluiceError {
   return new SluiceError(
     'SLUICE_NOT_LISTABLE',
@@ -28,7 +28,7 @@ export function unlisted(): SluiceError {
   )
 }
 
-/** mismatch: a limiter of the same name with other rules is already there. */
+/** mismatch: a limiter of this name already uses the store with other rules. */
 export function mismatch(name: string, theirs: string, ours: string): SluiceError {
   return new SluiceError(
     'SLUICE_STORE_MISMATCH',
@@ -37,35 +37,35 @@ export function mismatch(name: string, theirs: string, ours: string): SluiceErro
   )
 }
 
-/** blocksFull: too many blocked keys in one bucket of shared memory. */
+/** blocksFull: the key's bucket in shared memory is full of blocked keys. */
 export function blocksFull(): SluiceError {
   return new SluiceError(
     'SLUICE_STORE_FULL',
-    'there is no room for another blocked key beside this one: blocks are never evicted, and ' +
+    'cannot block this key: its part of shared memory is full of blocked keys. Blocks are never evicted, and ' +
       'shared memory has a fixed size. Use a larger maxKeys.',
   )
 }
 
-/** unfit: a rule for which the rows of a table that cannot change have no room. */
+/** unfit: the fixed row layout of shared memory has no cells for this rule. */
 export function unfit(rule: Rule): SluiceError {
   return new SluiceError(
     'SLUICE_STORE_MISMATCH',
-    `rule "${rule.name}" (${rule.algorithm.name}): rows in shared memory are laid out once, and ` +
-      'these have no room for it. Create the limiter, in every thread, with all the rules that ' +
+    `rule "${rule.name}" (${rule.algorithm.name}): the layout of rows in shared memory is fixed, and ` +
+      'has no room for this rule. Create the limiter, in every thread, with all rules that ' +
       'keys may get later: as tiers or overrides of its policy.',
   )
 }
 
-/** unleasableFields: leases on a limiter whose keys have fields. */
+/** unleasableFields: the store has `lease`, and the limiter's keys have several fields. */
 export function unleasableFields(where: string): SluiceError {
   return new SluiceError(
     'SLUICE_RULE_UNSUPPORTED',
-    `${where}: units cannot be leased where rules count several fields of a key. Use a store without ` +
+    `${where}: units cannot be leased if rules count several fields of a key. Use a store without ` +
       '`lease`.',
   )
 }
 
-/** unjoined: a rule whose units cannot be given back, in a decision over rows that go one by one. */
+/** unjoined: the store spends row by row, and a refusal could not give back this rule's units. */
 export function unjoined(rule: Rule): SluiceError {
   return new SluiceError(
     'SLUICE_RULE_UNSUPPORTED',
@@ -74,7 +74,7 @@ export function unjoined(rule: Rule): SluiceError {
   )
 }
 
-/** unleasable: a rule whose units cannot be taken ahead of time. */
+/** unleasable: units of this rule cannot be leased. */
 export function unleasable(rule: Rule): SluiceError {
   return new SluiceError(
     'SLUICE_RULE_UNSUPPORTED',

@@ -22,7 +22,7 @@ const stores = [
   { name: 'sharedMemoryStore', make: sharedMemoryStore },
 ]
 
-/** A window of the user's own: a key that starts from the floor waits a whole window at first. */
+/** A user-defined window: a key that starts from the floor first waits a whole window. */
 const startsLate = ruleFactory(
   defineAlgorithm({
     name: 'starts-late',
@@ -50,7 +50,10 @@ const startsLate = ruleFactory(
   }),
 )
 
-/** What two limiters of the same rules answer to the same calls, one by `allow`, one by `check`. */
+/**
+ * Returns the answers of two limiters with the same rules, one through `allow`, one through
+ * `check`.
+ */
 function answersOf(rules: readonly Rule[], maxKeys: number, seed: number) {
   const random = seededRandom(seed)
   const clocks = [manualClock(), manualClock()]
@@ -73,7 +76,7 @@ function answersOf(rules: readonly Rule[], maxKeys: number, seed: number) {
 }
 
 describe('allow', () => {
-  it('answers and spends as check does, in stores with room and without', () => {
+  it('answers and spends as check does, in stores with and without free rows', () => {
     const random = seededRandom(2_020)
     const made = Object.entries(ruleMakers).flatMap(([name, make]) =>
       name === 'leaky-bucket' ? [] : [() => make(random, name)],
@@ -95,7 +98,7 @@ describe('allow', () => {
   })
 })
 
-describe.each(stores)('an algorithm whose waits are no waits, on $name', ({ make }) => {
+describe.each(stores)('an algorithm that returns invalid waits, on $name', ({ make }) => {
   const odd = (wait: number, own: object = {}) => {
     const { algorithm } = tokenBucket({ limit: 5, per: '1s' })
     const waitUs = () => wait
@@ -108,14 +111,14 @@ describe.each(stores)('an algorithm whose waits are no waits, on $name', ({ make
     return [...answers, limiter.peek('a', 0).remaining]
   }
 
-  it('admits and spends where a wait is below 0, by every verb', () => {
+  it('admits and spends if a wait is negative, with every verb', () => {
     expect(ask(odd(-7), (limiter) => limiter.allow('a'))).toEqual([true, true, 3])
     expect(ask(odd(-7), (limiter) => limiter.check('a').allowed)).toEqual([true, true, 3])
     const limiter = createLimiter(odd(-7), { store: make() })
     expect(limiter.check('a').retryAfterMs).toBe(0)
   })
 
-  it('throws where it is not a number, and spends nothing', () => {
+  it('throws if a wait is NaN, and spends nothing', () => {
     const wrong = expect.objectContaining({ code: 'SLUICE_ALGORITHM' })
     for (const rules of [
       odd(Number.NaN),

@@ -14,7 +14,7 @@ import { createStart, dropLists } from './start.ts'
 import { unlistable, unsupported } from './store-errors.ts'
 import { blockedOnly, createUpkeep, eachInUse } from './upkeep.ts'
 
-/** TableParts are what a table keeps besides rows; by default in this thread's memory. */
+/** TableParts is the state that a table keeps besides rows. Default: in this thread's memory. */
 export interface TableParts {
   readonly layout?: Layout
   readonly blocks?: Blocks
@@ -22,8 +22,8 @@ export interface TableParts {
 }
 
 /**
- * createTable is the table of every store that answers at once: it decides on rows, wherever
- * they are kept. `makeRows` is given what rows need to know to make way for others.
+ * createTable creates the table of a synchronous store. It makes all decisions; `makeRows` provides
+ * the row storage and gets the callbacks that eviction needs.
  */
 export function createTable(
   makeRows: (care: RowCare) => Rows,
@@ -38,7 +38,7 @@ export function createTable(
   const start = createStart(layout, lists, floors, rows)
   const slowPath = createSlowPath(rows, start, blocks)
   const { find, seek } = slowPath
-  /** Whether the key that was asked about has a row, and that was written for the rules that asked. */
+  /** For `ask` and what follows it: whether the key has a row, and whether the fast path applies. */
   let isAsked = false
   let isPlain = false
 
@@ -59,10 +59,10 @@ export function createTable(
     nowUs: readUs,
     use,
 
-    // allow and decide are short, so that V8 compiles them in one piece with their callers.
+    // allow and decide are short, so that V8 inlines them into their callers.
     allow(set, key, cost, atUs) {
       const isThere = rows.aim(key)
-      // With the plus V8 knows that it is a number, and does not box it.
+      // The unary plus tells V8 that this is a number, so it stays unboxed.
       const nowUs = atUs === undefined ? readUs() : +atUs
       const isKnown = isThere || rows.find(key)
       if (isKnown && rows.tag === set.tag && blocks.size === 0) {
@@ -99,7 +99,7 @@ export function createTable(
     },
 
     punish(set, key, _cost, nowUs) {
-      // A key without a row was refused for what others had used.
+      // Without a row the key has used nothing: the floor refused it. Do not count that.
       if (set.penalty === undefined || !find(set, key, nowUs)) return
       if (slowPath.blockedUs(key, nowUs) > 0) return
       const us = punishRow(set, rows, nowUs)
@@ -135,7 +135,7 @@ export function createTable(
     reset(key, nowUs) {
       blocks.delete(rows.idOf(key))
       if (seek(key)) rows.remove()
-      // Unknown, it would start from the floor: give it a row that is known to be fresh.
+      // Without a row the key would start from the floor, so give it a fresh row instead.
       if (seek(key) || !floors.of(rows.shard)?.raised(nowUs)) return
       start.empty()
       slowPath.insert(key, layout.fullTag(), nowUs)

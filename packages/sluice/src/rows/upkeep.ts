@@ -7,14 +7,14 @@ import { stateOf } from './row.ts'
 import type { RowCare, Rows } from './rows.ts'
 import { dropLists } from './start.ts'
 
-/** Upkeep is what rows ask of their table when they make way for others, and how often they did. */
+/** Upkeep implements the callbacks of row storage, and counts evictions. */
 export interface Upkeep extends RowCare {
-  /** The single rule that was made ready last: rows with its tag take a short way. */
+  /** The last set with a single plain rule. Rows with its tag take a fast path. */
   usual: LaidRules | undefined
   evictions: number
 }
 
-/** createUpkeep gets the floors later: they need the rows, and the rows need it. */
+/** createUpkeep takes a getter for the floors: they need the rows, which need the upkeep first. */
 export function createUpkeep(layout: Layout, lists: Lists, floorsOf: () => Floors): Upkeep {
   const upkeep: Upkeep = {
     lists,
@@ -59,12 +59,15 @@ export function createUpkeep(layout: Layout, lists: Lists, floorsOf: () => Floor
   return upkeep
 }
 
-/** What an algorithm says of freshness, as a time: one of the user's own may say Infinity, or NaN. */
+/**
+ * Caps a fresh time at the largest safe integer: user-defined algorithms may return Infinity or
+ * NaN.
+ */
 function someTime(us: number): number {
   return us < Number.MAX_SAFE_INTEGER ? us : Number.MAX_SAFE_INTEGER
 }
 
-/** eachInUse visits the rows of keys that are blocked or not fresh. */
+/** eachInUse calls `visit` for the row of each key that is blocked or not fresh. */
 export function eachInUse(
   rows: Rows,
   blocks: Blocks,
@@ -78,7 +81,7 @@ export function eachInUse(
   })
 }
 
-/** blockedOnly are the ids of blocked keys that have no row. */
+/** blockedOnly returns the ids of blocked keys that have no row. */
 export function blockedOnly(rows: Rows, blocks: Blocks, nowUs: number): string[] {
   return [...blocks.keys()].filter((id) => blocks.leftUs(id, nowUs) > 0 && !rows.hasId(id))
 }

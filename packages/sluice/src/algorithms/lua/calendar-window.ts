@@ -1,4 +1,4 @@
-/** lua is the twin of the calendar window: when the period ends, and the units used in it. */
+/** lua is the twin of the calendar window. Cells: when the period ends, and the units used in it. */
 export const lua = `
 local t = {}
 local function used_in(s, now) return now < s[1] and s[2] or 0 end

@@ -1,4 +1,6 @@
-/** lua is the twin of concurrency: the generation, the newest slot, and the units of five slots. */
+/**
+ * lua is the twin of concurrency. Cells: the generation, the newest slot, the units of five slots.
+ */
 export const lua = `
 local t = { holds = true }
 local floor, max, SLOTS, RING = math.floor, math.max, 4, 5

@@ -1,4 +1,4 @@
-/** lua is the twin of the fixed window: when it opened, and the units used in it. */
+/** lua is the twin of the fixed window. Cells: when it opened, and the units used in it. */
 export const lua = `
 local t = {}
 local function used_in(s, r, now) return now - s[1] < r.per and s[2] or 0 end

@@ -1,11 +1,11 @@
 /**
- * The state of token bucket, GCRA and leaky bucket is the instant of freshness: whole microseconds
- * and, where the gap is not whole, a fraction over `parts`.
+ * The state of token bucket, GCRA and leaky bucket is the instant at which the key is fresh: whole
+ * microseconds and, if the gap is not whole, a numerator over `parts`.
  */
 const arithmetic = `
 local t = {}
 local floor, MOST_PARTS = math.floor, 4503599627370496
--- Of too many parts: what is left of them, and the whole microseconds, perhaps one off.
+-- For a sum over MOST_PARTS: the parts left, and the whole microseconds, which may be one off.
 local function split(units, r)
   local whole = floor(units * r.rest / r.parts)
   return mul_sub(units, r.rest, whole, r.parts), whole
@@ -53,5 +53,5 @@ function t.fresh(s, r) return (r.parts ~= 1 and s[2] > 0) and s[1] + 1 or s[1] e
 /** bucketLua is the twin of token bucket and GCRA. */
 export const bucketLua = `${arithmetic}return t`
 
-/** leakyBucketLua gives nothing back: its slots are given out. */
+/** leakyBucketLua is the twin of the leaky bucket, which gives no slot back. */
 export const leakyBucketLua = `${arithmetic}t.refund = nil\nreturn t`

@@ -7,8 +7,8 @@ import { lua as slidingWindowCounter } from './sliding-window-counter.ts'
 import { lua as slidingWindowLog } from './sliding-window-log.ts'
 
 /**
- * ownTwins are the Lua twins of our algorithms, which give the name in `lua`: so only programs that
- * use Redis bundle them.
+ * ownTwins maps the `lua` names of built-in algorithms to their Lua twins. Algorithms carry only the
+ * name, so that only programs that use Redis bundle the scripts.
  */
 export const ownTwins: ReadonlyMap<string, string> = new Map([
   ['bucket', bucketLua],

@@ -1,4 +1,6 @@
-/** lua is the twin of the penalty: the window's start, refusals, blocks, and when those are forgotten. */
+/**
+ * lua is the twin of the penalty. Cells: window start, refusals, blocks, when those are forgotten.
+ */
 export const lua = `
 local t = {}
 function t.wait() return 0 end

@@ -1,6 +1,6 @@
 /**
- * lua is the twin of the sliding counter: when a window began, the units used in
- * it, and those of the window before.
+ * lua is the twin of the sliding window counter. Cells: when the window began, the units used in it,
+ * and the units of the window before.
  */
 export const lua = `
 local t = {}

@@ -1,4 +1,4 @@
-/** lua is the twin of the log: microsecond and units of each entry, oldest first. */
+/** lua is the twin of the log. Cells: the microsecond and units of each entry, oldest first. */
 export const lua = `
 local t = { grows = true }
 local function drop_expired(s, r, now)
