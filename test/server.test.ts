@@ -572,11 +572,12 @@ describe('the service', () => {
     let isOver = false
     const seen: number[] = []
     const load = Array.from({ length: 8 }, async (_, i) => {
-      let last = 0
-      // Each client goes on until the last configuration refuses it.
-      while (!isOver || last === 200) {
-        last = (await fetch(service.gatewayUrl, as(`user-${i}`))).status
-        seen.push(last)
+      for (;;) {
+        const isLast = isOver
+        const { status } = await fetch(service.gatewayUrl, as(`user-${i}`))
+        seen.push(status)
+        // Each client goes on until the last configuration refuses it.
+        if (isLast && status !== 200) return
       }
     })
     for (let i = 0; i < 10; i += 1) {
