@@ -10,10 +10,17 @@ import { buildLibrary } from './threads/crew.ts'
 const redis = useRedis()
 beforeAll(buildLibrary, 60_000)
 
-describe('four processes that hold units of one concurrency limit on Redis', () => {
-  const job = { name: 'hold', limit: 10, holdMs: 600, units: 3 }
+interface Job {
+  readonly name: string
+  readonly limit: number
+  readonly holdMs: number
+  readonly units: number
+  /** What is wrong with the processes. */
+  readonly broken?: 'held too long' | 'counted by itself'
+}
 
-  async function start(): Promise<ChildProcess> {
+describe('four processes that hold units of one concurrency limit on Redis', () => {
+  async function start(job: Job): Promise<ChildProcess> {
     const text = JSON.stringify({ ...job, port: redis.server.port })
     const child = fork(new URL('./redis/holder.mjs', import.meta.url), [text], { execArgv: [] })
     await new Promise((resolve) => child.once('message', resolve))
@@ -26,15 +33,16 @@ describe('four processes that hold units of one concurrency limit on Redis', () 
       child.kill('SIGKILL')
     })
 
-  it('never hold more than it together, whichever are killed, and all comes back in time', async () => {
-    const alive = await Promise.all(Array.from({ length: 4 }, start))
-    const endMs = performance.now() + 4_000
+  /** Kills and replaces processes at random; what came of it. */
+  async function hammer(job: Job, runMs: number) {
+    const alive = await Promise.all(Array.from({ length: 4 }, () => start(job)))
+    const endMs = performance.now() + runMs
     let killed = 0
     while (performance.now() < endMs) {
       await setTimeout(50 + Math.random() * 200)
       await kill(alive.shift()!)
       killed += 1
-      alive.push(await start())
+      alive.push(await start(job))
     }
     await Promise.all(alive.map(kill))
     const limiter = createLimiter(concurrency({ limit: job.limit, hold: job.holdMs }), {
@@ -43,13 +51,33 @@ describe('four processes that hold units of one concurrency limit on Redis', () 
     const heldAtEnd = job.limit - (await limiter.peek('key')).remaining
     await setTimeout(job.holdMs * 1.25)
     const whole = await limiter.tryAcquire('key', job.limit)
+    const [most, refused] = await redis.client.mget(`most:${job.name}`, `refused:${job.name}`)
+    return { killed, heldAtEnd, whole, most: Number(most), refused: Number(refused) }
+  }
+
+  const job = { limit: 10, holdMs: 600, units: 3 }
+
+  it('never hold more than it together, whichever are killed, and all comes back in time', async () => {
+    const { killed, heldAtEnd, whole, most, refused } = await hammer(
+      { ...job, name: 'hold' },
+      4_000,
+    )
     expect(whole).toMatchObject({ allowed: true, decision: { source: 'store' } })
-    const most = Number(await redis.client.get(`most:${job.name}`))
     expect(most).toBeLessThanOrEqual(job.limit)
     expect(most).toBeGreaterThan(job.limit / 2)
-    expect(Number(await redis.client.get(`refused:${job.name}`))).toBeGreaterThan(0)
+    expect(refused).toBeGreaterThan(0)
     expect(killed).toBeGreaterThan(3)
     expect(heldAtEnd).toBeGreaterThan(0)
+  })
+
+  it('hold more where each counts by itself, so that test can fail', async () => {
+    const { most } = await hammer({ ...job, name: 'apart', broken: 'counted by itself' }, 500)
+    expect(most).toBeGreaterThan(job.limit)
+  })
+
+  it('hold too long where a hold lasts ten times as long, so that test can fail', async () => {
+    const { whole } = await hammer({ ...job, name: 'long', broken: 'held too long' }, 500)
+    expect(whole.allowed).toBe(false)
   })
 })
 

@@ -5,12 +5,19 @@ import { Redis } from 'ioredis'
 import { concurrency, createLimiter } from 'sluice'
 import { redisStore } from 'sluice/redis'
 
-/** @type {{ port: number, name: string, limit: number, holdMs: number, units: number }} */
+/**
+ * @type {{
+ *   port: number, name: string, limit: number, holdMs: number, units: number,
+ *   broken?: 'held too long' | 'counted by itself'
+ * }}
+ */
 const job = JSON.parse(process.argv[2])
 const client = new Redis(job.port, '127.0.0.1')
 const { name, limit, holdMs } = job
-const rule = concurrency({ limit, hold: holdMs })
-const limiter = createLimiter(rule, { store: redisStore(client), name, timeoutMs: 5_000 })
+const rule = concurrency({ limit, hold: job.broken === 'held too long' ? 10 * holdMs : holdMs })
+/** A process that counts by itself has rows of its own. */
+const own = job.broken === 'counted by itself' ? `${name} ${process.pid}` : name
+const limiter = createLimiter(rule, { store: redisStore(client), name: own, timeoutMs: 5_000 })
 
 const records = `records:${name}`
 /** Writes a record, and notes the most units that all records say at an instant of Redis's clock. */
