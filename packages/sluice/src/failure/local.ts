@@ -5,6 +5,7 @@ import type { Decision, Source } from '../core/decision.ts'
 import type { Held } from '../core/held.ts'
 import type { AnyKey } from '../core/key.ts'
 import type { Rule } from '../core/rule.ts'
+import type { JointSet } from '../stores/joint/joint-set.ts'
 import { createJointTable } from '../stores/joint/joint-table.ts'
 import { openMemory } from '../stores/memory/memory.ts'
 import type { RuleSet, Table } from '../stores/store.ts'
@@ -34,11 +35,17 @@ export function createLocal(clock: Clock, fleetSize: number, fields?: readonly s
   /** The permits that were given here. */
   const holders = new WeakSet<Held>()
 
+  /** The fields that are null where these rules hold. */
+  function offIn(set: RuleSet): readonly string[] {
+    const parts = (set as Partial<JointSet>).parts ?? []
+    return fields?.filter((_, i) => !parts.some(({ field }) => field === i)) ?? []
+  }
+
   function setOf(table: AnyTable, set: RuleSet): RuleSet {
     let own = sets.get(set)
     if (!own) {
       const shares = set.rules.map((rule) => shareOf(rule, fleetSize))
-      own = table.use(set.penalty ? [...shares, set.penalty] : shares)
+      own = table.use(set.penalty ? [...shares, set.penalty] : shares, offIn(set))
       sets.set(set, own)
     }
     return own

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { fixedWindow, tokenBucket, unlimited } from '../../index.ts'
 import { remoteRules } from '../remote/remote-rules.ts'
 import type { Request } from '../store.ts'
-import { wordOf } from './request-words.ts'
+import { plannedText, wordOf } from './request-words.ts'
 
 const one = remoteRules([tokenBucket({ limit: 5, per: '1s' })])
 const several = remoteRules([
@@ -54,5 +54,14 @@ describe('the word of a row', () => {
     expect(wordOf(1, request({ verb: 'refund', untilUs: 99 }))).toBe('1@r1x99')
     expect(wordOf(1, request({ verb: 'block', cost: 1_000 }))).toBe('1@b1000x0')
     expect(wordOf(1, request({ verb: 'reset', cost: 0 }))).toBe('1@x0x0')
+  })
+})
+
+describe('a request about several rows', () => {
+  it('has a number also where no rule keeps a state', () => {
+    const own = remoteRules([unlimited({ name: 'a' }), unlimited({ name: 'b' })])
+    const set = { ...own, parts: [{ field: 0, set: own, places: [0, 1] }] }
+    const check = request({ set, cost: [1, 5], rows: [{ name: 'row', set: own }] })
+    expect(JSON.parse(`[${plannedText(check, [1])}]`)).toEqual([1, 1, 1, 0])
   })
 })

@@ -64,6 +64,8 @@ export function plannedText(request: Request, rows: readonly number[]): string {
   if (set.penalty) return `"${rows.join()}@c${unitsText(cost, request)}x1"`
   if (typeof cost === 'number') return `${rows.length},${rows.join()},1,${cost}`
   const units = placesOf(request).map((place) => cost[place])
+  // Of no rule that keeps a state: a number all the same.
+  if (units.length === 0) units.push(0)
   return `${rows.length},${rows.join()},${units.length},${units.join()}`
 }
 

@@ -77,3 +77,17 @@ it('leaves a row of other limits as it is where a call charges it nothing', asyn
   expect(rows.values().next().value).toBe(before)
   expect((await limiter.peek(key)).rules.map(({ remaining }) => remaining)).toEqual([8, 7])
 })
+
+it('decides locally for a field that is null while the engine is down', async () => {
+  const down = () => Promise.reject(new Error('the engine is down'))
+  const limiter = createLimiter(
+    [
+      tokenBucket({ limit: 9, per: '1h', by: 'user' }),
+      fixedWindow({ limit: 4, per: '1h', by: 'org' }),
+    ],
+    { store: remoteStore({ read: down, swap: down }) },
+  )
+  const { source, rules } = await limiter.check({ user: null, org: 'acme' })
+  expect([source, rules.map(({ remaining }) => remaining)]).toEqual(['local', [3]])
+  expect((await limiter.check({ user: 'alice', org: null })).remaining).toBe(8)
+})
