@@ -67,12 +67,15 @@ function answerJoint(engine: Engine, joint: JointBatch, trip: Visited): Unswappe
   const { batch, found, texts, acted, failed } = trip
   const { rowsOf, opened } = openBatch(joint, texts, found.nowUs)
   const todo: number[] = []
-  /** Requests behind others that were left undone, and share one of these rows, were left too. */
+  /** The rows of requests that the engine was to do, and left: it has left those behind them, too. */
   const left = new Set<number>()
   for (const [i, first] of batch.firsts.entries()) {
     const places = joint.places[i]
-    const isLeft = isOnlyRead(engine, first) || places.some((place) => left.has(place))
-    const rows = isLeft ? [] : rowsOf(i)
+    if (isOnlyRead(engine, first)) {
+      todo.push(i)
+      continue
+    }
+    const rows = places.some((place) => left.has(place)) ? [] : rowsOf(i)
     if (rows.length > 0 && !rows.some(({ isCarried }) => isCarried)) {
       actJointAll(first, rows, found.nowUs, acted)
       continue
