@@ -14,6 +14,7 @@ const all = [
   { name: 'import arrows', run: 'node scripts/arrows.mjs' },
   { name: 'published files', run: 'node scripts/dist.mjs', after: 'types' },
   { name: 'exports and files', run: 'node scripts/exports.mjs', after: 'published files' },
+  { name: 'doc comments', run: 'node scripts/doc-comments.mjs', after: 'published files' },
   { name: 'publint', run: 'npm run publint', after: 'published files' },
   { name: 'attw', run: 'npm run attw', after: 'published files' },
   { name: 'packed size', run: 'npm run --silent packed', after: 'published files' },

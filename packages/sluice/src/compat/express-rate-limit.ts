@@ -14,13 +14,21 @@ interface ClientInfo {
 
 /** ExpressRateLimitStore is the `Store` of express-rate-limit 6 to 8. */
 export interface ExpressRateLimitStore {
+  /** What the keys of this middleware begin with, so that several can use one store. */
   readonly prefix: string
+  /** Whether no other process counts the same keys. */
   readonly localKeys: boolean
+  /** Called by express-rate-limit with its options. */
   init(options: { readonly windowMs: number }): void
+  /** What the key has used; undefined if nothing. */
   get(key: string): Promise<ClientInfo | undefined>
+  /** Counts a request of the key. */
   increment(key: string): Promise<ClientInfo>
+  /** Takes one request of the key back. */
   decrement(key: string): Promise<void>
+  /** Forgets the key. */
   resetKey(key: string): Promise<void>
+  /** Forgets every key. */
   resetAll(): Promise<void>
 }
 

@@ -23,8 +23,11 @@ type Callback = (error: Error | null, result?: { current: number; ttl: number })
 
 /** FastifyRateLimitStore is the store of @fastify/rate-limit 10 and 11. */
 export interface FastifyRateLimitStore {
+  /** Counts a request of the key, and passes on how many there were. */
   incr(key: string | number, callback: Callback, timeWindow: number, max: number): void
+  /** Passes on how many there were, counting none. */
   read(key: string | number, callback: Callback, timeWindow: number, max: number): void
+  /** The store of a route with options of its own. */
   child(route: object): FastifyRateLimitStore
 }
 

@@ -14,6 +14,7 @@ interface ThrottlerRecord {
 
 /** NestThrottlerStorage is the `ThrottlerStorage` of @nestjs/throttler 6. */
 export interface NestThrottlerStorage {
+  /** Counts a request of the key for one throttler. */
   increment(
     key: string,
     ttl: number,

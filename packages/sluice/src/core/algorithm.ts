@@ -35,6 +35,7 @@ export interface Algorithm {
   readonly span: 'per' | 'hold'
   /** The largest limit, and what to do instead of a larger one. */
   readonly mostLimit: number
+  /** What the error about a larger limit advises. */
   readonly mostLimitRemedy: string
   /** The most units that can ever remain, at least 1. */
   capacity(limit: number, params: Params): number
@@ -167,6 +168,7 @@ export interface Algorithm {
 
 /** Windows: an interval admits at most `units` for each of the windows that it reaches into. */
 export interface Windows {
+  /** The most units that a window admits. */
   readonly units: number
   /** The shortest that a window can be, in microseconds. */
   readonly leastUs: number

@@ -7,6 +7,7 @@ import { createSystemTime } from './system-time.ts'
  * midst of a decision, so it must not ask a limiter of that store.
  */
 export interface Clock {
+  /** Whole microseconds since 1970. */
   nowUs(): number
   /** Resolves after `ms` milliseconds; rejects with the signal's reason when aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>

@@ -5,14 +5,19 @@ export type Source = 'store' | 'cache' | 'lease' | 'local' | 'open' | 'closed' |
 
 /** RuleDecision is one rule's own part in a decision. */
 export interface RuleDecision {
+  /** The rule's name. */
   readonly rule: string
+  /** The most units that can ever remain. */
   readonly capacity: number
+  /** Whole units that would pass now. */
   readonly remaining: number
   /** 0 when this rule does not refuse. */
   readonly retryAfterMs: number
+  /** How long until the key has its whole capacity again by this rule. */
   readonly resetAfterMs: number
   /** How long until `remaining` grows by one if nothing else happens; 0 when the rule is full. */
   readonly nextAfterMs: number
+  /** How long an allowed request must be held for its slot; above 0 only with a leaky bucket. */
   readonly delayMs: number
 }
 
@@ -21,6 +26,7 @@ export interface RuleDecision {
  * later. All times are durations in milliseconds that may carry a fraction (whole microseconds).
  */
 export interface Decision {
+  /** Whether the request may go ahead. */
   readonly allowed: boolean
   /** The most units that can ever remain: the least of all rules. */
   readonly capacity: number
@@ -34,7 +40,9 @@ export interface Decision {
   readonly delayMs: number
   /** The deciding rule: when refused the one with the longest wait, else the least remaining. */
   readonly rule: string
+  /** The part of each rule, in the order of the rules. */
   readonly rules: readonly RuleDecision[]
+  /** Where the decision came from. */
   readonly source: Source
 }
 

@@ -45,6 +45,7 @@ const isSluiceError = Symbol.for('sluice.error')
  * A refusal is a value (`decision.allowed === false`), never an error.
  */
 export class SluiceError extends Error {
+  /** `'SluiceError'`. */
   override readonly name = 'SluiceError'
   /** Stable; branch on this, not on the message. */
   readonly code: ErrorCode

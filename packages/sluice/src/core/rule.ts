@@ -31,11 +31,15 @@ export interface Rule<
   By extends string | undefined = string | undefined,
   Name extends string = string,
 > {
+  /** Tells the rules of one limiter apart, and names them to clients. */
   readonly name: Name
   /** The field of the key that the rule counts, if keys have fields. */
   readonly by: By
+  /** What keeps the limit. */
   readonly algorithm: Algorithm
+  /** Units per `perUs`. */
   readonly limit: number
+  /** The time of `limit` units, in microseconds. */
   readonly perUs: number
   /** The most units that can ever remain; a larger cost can never pass. */
   readonly capacity: number
@@ -48,10 +52,13 @@ export interface Rule<
   readonly text: string
   /** The time of one unit, perUs / limit, is exactly `gapUs + gapRest / gapParts`. */
   readonly gapUs: number
+  /** The numerator of the fraction of `gapUs`. */
   readonly gapRest: number
+  /** The denominator of both fractions. */
   readonly gapParts: number
   /** The time of a whole capacity is exactly `fullUs + fullRest / gapParts`. */
   readonly fullUs: number
+  /** The numerator of the fraction of `fullUs`. */
   readonly fullRest: number
 }
 

@@ -16,10 +16,13 @@ export type { AnyRules } from './rule-types.ts'
 
 /** Report tells of one decision about a request. */
 export interface Report<Request> {
+  /** The request that was decided on. */
   readonly request: Request
   /** A text, or an object where the rules have `by`. */
   readonly key: RequestKey
+  /** What the request cost. */
   readonly cost: RequestCost
+  /** What was decided. */
   readonly decision: Decision
   /** Refused, and let through all the same. */
   readonly shadowed: boolean
@@ -27,13 +30,17 @@ export interface Report<Request> {
 
 /** Limited is a request that is about to be refused, and how. */
 export interface Limited<Request> {
+  /** The request that was refused. */
   readonly request: Request
   /** As in a `Report`; the address where that is on the deny list. */
   readonly key: RequestKey
   /** undefined for an address on the deny list, and a cost that could never pass. */
   readonly decision: Decision | undefined
+  /** The status code that is sent if `onLimited` gives no other. */
   readonly status: number
+  /** The header fields of the response, by name. */
   readonly fields: readonly Field[]
+  /** The body that is sent if `onLimited` gives no other. */
   readonly body: string
 }
 

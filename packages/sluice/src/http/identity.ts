@@ -37,7 +37,9 @@ export function addressKey(text: string, ipv6Bits = 64): string | undefined {
 
 /** Claims are those of a JSON Web Token that somebody has verified. */
 export interface Claims {
+  /** Who issued the token. */
   readonly iss?: unknown
+  /** Whom the token is about. */
   readonly sub?: unknown
 }
 

@@ -19,7 +19,9 @@ interface Ends<Units, Done> {
  * of it, `using permit = …`, to release it.
  */
 export interface Permit<Units = number> extends Ends<Units, void> {
+  /** Always true; that of a `NoPermit` is false. */
   readonly allowed: true
+  /** What the permit was given by. */
   readonly decision: Decision
   /** Makes the hold begin now; false if it has ended. */
   extend(): boolean
@@ -31,7 +33,9 @@ export interface Permit<Units = number> extends Ends<Units, void> {
  * the store is sent again until the hold has ended.
  */
 export interface AsyncPermit<Units = number> extends Ends<Units, Promise<void>> {
+  /** Always true; that of a `NoPermit` is false. */
   readonly allowed: true
+  /** What the permit was given by. */
   readonly decision: Decision
   /** Makes the hold begin now; false if it has ended, or the store does not say. */
   extend(): Promise<boolean>
@@ -42,7 +46,9 @@ export interface AsyncPermit<Units = number> extends Ends<Units, Promise<void>> 
 
 /** NoPermit is the answer to an acquire that was refused. */
 export interface NoPermit {
+  /** Always false; that of a permit is true. */
   readonly allowed: false
+  /** The refusal. */
   readonly decision: Decision
   /** Does nothing, so that `using` takes a refusal as well. */
   [Symbol.dispose](): void

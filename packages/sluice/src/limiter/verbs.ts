@@ -6,6 +6,7 @@ import type { CostByRule } from './key-types.ts'
 import type { PenaltyOptions } from './penalty.ts'
 import type { AsyncPermit, NoPermit, Permit } from './permit.ts'
 
+/** LimiterOptions are those of a limiter on a store that answers at once. */
 export interface LimiterOptions<Key = string, Cost = number> {
   /** Where states live. Default: a `memoryStore()` of its own. */
   readonly store?: Store
@@ -95,6 +96,7 @@ export interface WaitOptions<Tier extends string = string> extends CallOptions<T
 /** LimitRequest is one of the requests of `checkMany`. */
 export interface LimitRequest<Key = string, Cost = number, Tier extends string = string>
   extends CallOptions<Tier> {
+  /** Who asks. */
   readonly key: Key
   /** Default 1. */
   readonly cost?: Cost
@@ -102,9 +104,11 @@ export interface LimitRequest<Key = string, Cost = number, Tier extends string =
 
 /** Entry is a key that is not fresh, and what `peek` says of it. */
 export interface Entry {
+  /** The key, or the value of a field. */
   readonly key: string
   /** Where keys have fields: the field that `key` is of. */
   readonly by?: string
+  /** What `peek` says of it. */
   readonly decision: Decision
 }
 
@@ -118,6 +122,7 @@ export type PartOf<Key> = Key extends string ? Key : Partial<Key>
  * an object with one for each; a cost above a rule's capacity throws, since no waiting could help.
  */
 export interface Limiter<Key = string, Cost = number | CostByRule, Tier extends string = string> {
+  /** Its name on the store. */
   readonly name: string
   /** Decides and spends, answering yes or no: the fast path. Not for rules that delay or hold. */
   allow(key: Key, cost?: Cost, options?: CallOptions<Tier>): boolean
@@ -158,6 +163,7 @@ export interface Limiter<Key = string, Cost = number | CostByRule, Tier extends 
   refund(key: Key, cost: Cost, options?: CallOptions<Tier>): void
   /** Refuses the key for a while, whatever its rules say; a later call replaces an earlier one. */
   block(key: PartOf<Key>, duration: Duration): void
+  /** Lifts the block of the key. */
   unblock(key: PartOf<Key>): void
   /** Makes the key fresh and lifts its block. */
   reset(key: PartOf<Key>): void
@@ -167,6 +173,7 @@ export interface Limiter<Key = string, Cost = number | CostByRule, Tier extends 
   entries(): Iterable<Entry>
   /** How many of these there are. Looks at every one. */
   size(): number
+  /** Counts since the store was made, and what is held. */
   stats(): LimiterStats
   /** Ends the limiter: those in line are rejected, and further calls throw `SLUICE_CLOSED`. */
   close(): void
@@ -194,12 +201,32 @@ export interface AsyncLimiter<
   Cost = number | CostByRule,
   Tier extends string = string,
 > {
+  /** Its name on the store. */
   readonly name: string
+  /**
+   * Decides and spends. Cost 0 spends nothing and is refused only by a block or debt. Never rejects
+   * because of the store: while that fails, `onStoreFailure` decides.
+   */
   check(key: Key, cost?: Cost, options?: CallOptions<Tier>): Promise<Decision>
+  /** What `check` would answer, spending nothing. */
   peek(key: Key, cost?: Cost, options?: CallOptions<Tier>): Promise<Decision>
+  /**
+   * Independent decisions in order, in as few trips as can be. Nothing is spent if any request is
+   * invalid.
+   */
   checkMany(requests: readonly LimitRequest<Key, Cost, Tier>[]): Promise<Decision[]>
+  /**
+   * Waits its turn among the `wait` calls for the key in this process, as on a `Limiter`: resolves only
+   * when admitted, and rejects at once with `SLUICE_WAIT_TOO_LONG` when the known wait is too long or the
+   * line is full.
+   */
   wait(key: Key, cost?: Cost, options?: WaitOptions<Tier>): Promise<Decision>
+  /** How many calls of this process wait for the key. */
   waiting(key: Key): number
+  /**
+   * Decides and spends as `check`, and gives a permit: what concurrency rules hold is held until the
+   * permit ends, and what was spent can be settled or given back.
+   */
   tryAcquire(
     key: Key,
     cost?: Cost,
@@ -207,20 +234,40 @@ export interface AsyncLimiter<
   ): Promise<AsyncPermit<Cost> | NoPermit>
   /** Units that another process releases are found within 100 ms. */
   acquire(key: Key, cost?: Cost, options?: WaitOptions<Tier>): Promise<AsyncPermit<Cost>>
+  /** Acquires, calls `work`, and releases when it has ended. */
   run<T>(
     key: Key,
     work: (permit: AsyncPermit<Cost>) => T | PromiseLike<T>,
     options?: RunOptions<Cost, Tier>,
   ): Promise<T>
+  /** Debits `cost` of rates even if it does not fit; the debt has to refill first. */
   charge(key: Key, cost: Cost, options?: CallOptions<Tier>): Promise<void>
+  /**
+   * Undoes a recent spend, as far as there is something to undo. No effect on leaky buckets and on what
+   * is held.
+   */
   refund(key: Key, cost: Cost, options?: CallOptions<Tier>): Promise<void>
+  /**
+   * Refuses the key for a while, whatever its rules say; a later call replaces an earlier one. Rejects
+   * with `SLUICE_STORE_UNAVAILABLE` if the store cannot be reached, as do the five verbs that follow.
+   */
   block(key: PartOf<Key>, duration: Duration): Promise<void>
+  /** Lifts the block of the key. */
   unblock(key: PartOf<Key>): Promise<void>
+  /** Gives the key its whole capacity back and lifts its block. */
   reset(key: PartOf<Key>): Promise<void>
+  /** Does so for every key. */
   clear(): Promise<void>
+  /** The keys, or the parts of keys with fields, that have used units or are blocked. */
   entries(): AsyncIterable<Entry>
+  /** How many of these there are. Looks at every one. */
   size(): Promise<number>
+  /** Counts since the limiter was made, and what is held. */
   stats(): AsyncLimiterStats
+  /**
+   * Ends the limiter: those in line are rejected, leases are given back, its name is free, and further
+   * calls reject with `SLUICE_CLOSED`.
+   */
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
 }

@@ -5,6 +5,7 @@ import { type AnyLimiter, checkTurns, type Throttled, type TurnOptions, takeTurn
 
 /** ThrottleOptions are those of `throttle`; functions get the arguments of the call. */
 export interface ThrottleOptions<Args extends unknown[]> extends TurnOptions {
+  /** Decides when a call may go. Several functions may use one. */
   readonly limiter: AnyLimiter
   /** Whose limit a call counts against. Default: `'default'`, one line for all calls. */
   readonly key?: string | ((...args: Args) => string)

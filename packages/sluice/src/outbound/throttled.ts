@@ -17,6 +17,7 @@ export interface ThrottledFetch extends Throttled {
 
 /** ThrottledOptions are those of `throttled`. */
 export interface ThrottledOptions extends TurnOptions {
+  /** Decides when a request may go. Several may use one. */
   readonly limiter: AnyLimiter
   /** Whose limit a call counts against. Default: the origin it goes to. */
   readonly key?: string | ((request: Request) => string)

@@ -1,5 +1,6 @@
 import { SluiceError, shown } from '../core/errors.ts'
 
+/** ReplayAnswer is what an instruction came to. */
 export type ReplayAnswer = 'allow' | 'deny'
 
 /** Whole numbers of any size: a `number` while it is exact, a `bigint` beyond 2^53. */

@@ -12,7 +12,9 @@ import type { AsyncLimiter, AsyncLimiterOptions } from '../limiter/verbs.ts'
  * stores that answer at once (memory, compact, shared memory).
  */
 export interface Store {
+  /** Tells the two kinds of stores apart. */
   readonly kind: 'sync'
+  /** What decides. */
   readonly clock: Clock
   /** What keeps the rows, where other store objects may use the same. Default: the store itself. */
   readonly owner?: object
@@ -28,6 +30,7 @@ export interface Store {
 
 /** RuleSet is a list of rules made ready for one table: what is decided together. */
 export interface RuleSet {
+  /** The rules, without the penalty. */
   readonly rules: readonly Rule[]
   /** The least capacity: a larger cost can never pass. */
   readonly capacity: number
@@ -86,6 +89,7 @@ export interface Table<Set extends RuleSet = RuleSet, Key = string> {
     each: RuleDecision[],
     places: readonly number[],
   ): number
+  /** Debits `cost` even if it does not fit. */
   charge(set: Set, key: Key, cost: Cost, nowUs: number): void
   /** Gives back what was spent at `spentUs`; with `RECENT` the latest spends. */
   refund(set: Set, key: Key, cost: Cost, nowUs: number, spentUs: number): void
@@ -93,7 +97,9 @@ export interface Table<Set extends RuleSet = RuleSet, Key = string> {
   finish(set: Set, key: Key, held: Held, change: Cost, nowUs: number): void
   /** Makes what a permit holds begin now, as `set.held` then says; false if a hold has ended. */
   extend(set: Set, key: Key, held: Held, nowUs: number): boolean
+  /** Refuses the key until `untilUs`, whatever its rules say. */
   block(key: Key, untilUs: number, nowUs: number): void
+  /** Lifts the block of the key. */
   unblock(key: Key): void
   /** Makes the key fresh and lifts its block. */
   reset(key: Key, nowUs: number): void
@@ -105,6 +111,7 @@ export interface Table<Set extends RuleSet = RuleSet, Key = string> {
   keys(nowUs: number): Iterable<Key>
   /** How many keys are blocked or not fresh. Looks at every row. */
   size(nowUs: number): number
+  /** Counts since the store was made. */
   stats(): TableStats
 }
 
@@ -113,7 +120,9 @@ export interface Table<Set extends RuleSet = RuleSet, Key = string> {
  * decides; `clock` is only what callers sleep by.
  */
 export interface AsyncStore {
+  /** Tells the two kinds of stores apart. */
   readonly kind: 'async'
+  /** What callers sleep by. */
   readonly clock: Clock
   /** What keeps the rows, such as a client of Redis. Default: the store itself. */
   readonly owner?: object
@@ -148,6 +157,7 @@ export type Verb =
  * last fields belong to the table while it works on the request.
  */
 export interface Request {
+  /** What is asked. */
   readonly verb: Verb
   /** The rules; those of an empty list for a block, its end and a reset. */
   readonly set: RuleSet
@@ -169,6 +179,7 @@ export interface Request {
   putOff?(): boolean
   /** Called once, later. `check` and `peek` have a decision. */
   done(decision?: Decision): void
+  /** Called once, instead of `done`, when the store failed. */
   failed(error: unknown): void
 
   /** Of a check: whether its refusal counts for a penalty. */
@@ -187,6 +198,7 @@ export interface Request {
   readonly generation: number
   /** The permit that `finish` and `extend` are about, and what `finish` charges besides. */
   readonly held: Held | undefined
+  /** What `finish` charges besides; below 0 it gives back. */
   readonly change: Cost
   /**
    * The id of a check that `takeBack` may undo, and for how many microseconds its row remembers it: where
@@ -213,6 +225,7 @@ export interface RequestRow {
  * `keys`, which make several trips and must limit the time of each.
  */
 export interface AsyncTable {
+  /** Makes a list of rules ready, as `use` of a `Table`. */
   use(rules: readonly Rule[], off?: readonly string[]): RuleSet
   /** The part of the store that a key is in, if parts can fail while others go on. */
   partOf?(key: string): number
@@ -220,9 +233,11 @@ export interface AsyncTable {
   decideAtOnce?(set: RuleSet, key: string, cost: Cost, spend: boolean): Decision | undefined
   /** Does these in order, with as few trips as can be. */
   ask(requests: readonly Request[]): void
+  /** Forgets every key and block. */
   clear(): Promise<void>
   /** The keys that have a state or a block, page by page. */
   keys(): AsyncIterable<readonly AnyKey[]>
+  /** Counts since the limiter was made. */
   stats(): AsyncStats
   /** Gives back what it holds. */
   close?(): Promise<void>
@@ -238,6 +253,7 @@ export interface AsyncStats {
 export interface TableStats {
   /** Rows held now, those that have become fresh since included. */
   readonly rows: number
+  /** Rows held at most. */
   readonly maxKeys: number
   /** Keys that are blocked now, or were until lately. */
   readonly blocked: number

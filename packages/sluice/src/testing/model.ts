@@ -26,6 +26,7 @@ type OfCall = [key: ModelKey, rules: readonly Rule[], cost: ModelCost, nowUs: nu
  * waits and remaining units are searched for, never computed. Stores are compared with it.
  */
 export interface Model {
+  /** Decides, and spends if `spend` is set and nothing refuses. */
   decide(...call: [...OfCall, spend: boolean]): Decision
   /**
    * Decides and spends, and gives a permit if that is admitted. A retry in line (`isCounted` false) counts
@@ -35,14 +36,19 @@ export interface Model {
     readonly decision: Decision
     readonly permit?: ModelPermit
   }
+  /** Debits `cost` even if it does not fit. */
   charge(...call: OfCall): void
+  /** Undoes the latest spends. */
   refund(...call: OfCall): void
   /** A refused request: it spends nothing, but starts the refill of these rules. */
   carry(key: ModelKey, rules: readonly Rule[], nowUs: number): void
   /** Of a key with fields, this and the next two are for each field that the given part has. */
   block(key: ModelKey, untilUs: number): void
+  /** Lifts the block of the key. */
   unblock(key: ModelKey): void
+  /** Makes the key unused and lifts its block. */
   reset(key: ModelKey): void
+  /** Forgets every key and block. */
   clear(): void
   /** The instants at which refusals of this key, and its penalties, are forgotten. */
   forgottenUs(key: ModelKey): number[]

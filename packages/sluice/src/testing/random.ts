@@ -2,6 +2,7 @@
 export interface Random {
   /** A whole number from 0 to `below` − 1. */
   below(below: number): number
+  /** One of these. */
   pick<T>(from: readonly T[]): T
 }
 

@@ -17,13 +17,16 @@ import { verbCases } from './verb-cases.ts'
 
 /** MadeStore is a store that runs on a manual clock. */
 export interface MadeStore {
+  /** A store that is empty. */
   readonly store: Store | AsyncStore
+  /** The clock of the store, which the cases advance. */
   readonly clock: ManualClock
 }
 
 /** MakeStore makes an empty store; a bounded one keeps at most `maxKeys` keys. */
 export type MakeStore = (options?: { readonly maxKeys?: number }) => MadeStore | Promise<MadeStore>
 
+/** SuiteOptions say what the store can hold, and how long to test it. */
 export interface SuiteOptions {
   /** Seed of the random streams. Default: a random one; the case's name shows it. */
   readonly seed?: number
@@ -44,7 +47,9 @@ export interface SuiteOptions {
 
 /** SuiteCase is one named test; `run` rejects when the store is wrong. */
 export interface SuiteCase {
+  /** What it proves, as the name of a test. */
   readonly name: string
+  /** Throws, or rejects, if the store is wrong. */
   run(): Promise<void>
 }
 

@@ -27,19 +27,27 @@ const verbs = ['check', 'peek', 'charge', 'refund', 'block', 'unblock', 'reset']
  * state when it is played. All are whole numbers from 0 to 999.
  */
 export interface Step {
+  /** Picks the verb. */
   readonly verb: number
+  /** Picks the key. */
   readonly key: number
+  /** Picks the cost. */
   readonly cost: number
+  /** Picks how far the clock advances before. */
   readonly time: number
   /** How far, and on which side of a boundary. */
   readonly offset: number
+  /** Picks the tier. */
   readonly tier: number
 }
 
 /** Exercised is what a stream exercised. */
 export interface Exercised {
+  /** How many steps were played. */
   steps: number
+  /** How many decisions admitted. */
   admitted: number
+  /** How many decisions refused. */
   refused: number
   /** Steps taken within a microsecond of an instant that a decision had named. */
   boundary: number

@@ -6,6 +6,7 @@ import { openTables } from '../opened.ts'
 import type { Store, Table } from '../store.ts'
 import { createCompactRows } from './compact-rows.ts'
 
+/** CompactStoreOptions are the options of `compactStore`. */
 export interface CompactStoreOptions {
   /**
    * Keys kept at most, for each limiter. Default 1,000,000; at most 1,000,000,000. When full, the

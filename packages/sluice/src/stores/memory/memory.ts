@@ -6,6 +6,7 @@ import { openTables } from '../opened.ts'
 import type { Store, Table } from '../store.ts'
 import { createMemoryRows } from './memory-rows.ts'
 
+/** MemoryStoreOptions are the options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
    * Keys kept at most, for each limiter. Default 1,000,000; at most 16,000,000. When full, a state

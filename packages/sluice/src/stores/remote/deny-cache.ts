@@ -9,6 +9,7 @@ import { decideJointHere } from './joint-act.ts'
 import { createRecent } from './recent.ts'
 import type { RemoteRules } from './remote-rules.ts'
 
+/** DenyCacheOptions say how long, and how many, refusals are remembered. */
 export interface DenyCacheOptions {
   /** The longest a refusal is remembered, in milliseconds. Default 2,000. */
   readonly maxMs?: number

@@ -41,6 +41,7 @@ export interface Found {
 
 /** RowChange is a row to be replaced. */
 export interface RowChange {
+  /** The name of the row. */
   readonly name: string
   /** The text that was read; null for none. */
   readonly from: string | null

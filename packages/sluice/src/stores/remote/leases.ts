@@ -6,6 +6,7 @@ import type { Trip } from './engine.ts'
 import { createRecent } from './recent.ts'
 import type { RemoteRules } from './remote-rules.ts'
 
+/** LeaseOptions say how many units are taken ahead of time, and for how long. */
 export interface LeaseOptions {
   /** The most units taken ahead of time, for one key. */
   readonly units: number

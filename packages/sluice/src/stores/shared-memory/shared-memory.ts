@@ -18,6 +18,7 @@ import {
 import { regionOf } from './region.ts'
 import { createSharedTable } from './shared-table.ts'
 
+/** SharedMemoryOptions are the options of `sharedMemoryStore`. */
 export interface SharedMemoryOptions {
   /**
    * Keys kept at most, for each limiter. Default 1,000,000; at most 50,000,000. When full, the
@@ -40,12 +41,15 @@ export interface SharedMemoryOptions {
 
 /** SharedMemoryHandle is passed to other threads, through `workerData` or `postMessage`. */
 export interface SharedMemoryHandle {
+  /** What all threads share. */
   readonly buffer: SharedArrayBuffer
   /** The origin of the system's clock in this process; undefined with a clock of one's own. */
   readonly timeOrigin: number | undefined
 }
 
+/** SharedMemoryStore is a store that other threads can attach to. */
 export interface SharedMemoryStore extends Store {
+  /** Pass it to other threads, which call `attachSharedMemory(handle)`. */
   readonly handle: SharedMemoryHandle
 }
 
