@@ -2,7 +2,7 @@
 
 /**
  * What is tried on a runtime: `run` throws if it does not work.
- * @typedef {{ steps: number, redisPort: number }} Settings
+ * @typedef {{ steps: number, redisPort: number, bridge: { url: string, token: string } }} Settings
  * @typedef {{ readonly name: string, readonly onServers?: boolean, run(url: string, settings: Settings): Promise<void> }} Check
  */
 
@@ -16,6 +16,7 @@ export const checks = [
   { name: 'sluice/hono', run: (url) => refusesTheFourth(`${url}/hono`) },
   suite('redisStore, ioredis', 'ioredis', true),
   suite('redisStore, node-redis', 'node-redis', true),
+  { name: 'redisStore, @upstash/redis', run: overHttp },
 ]
 
 /**
@@ -56,4 +57,12 @@ async function refusesTheFourth(url) {
   if (statuses !== '200,200,200,429' || !(seconds > 3_500)) {
     throw new Error(`statuses ${statuses}, Retry-After ${seconds}`)
   }
+}
+
+/** @type {Check['run']} */
+async function overHttp(url, { bridge: { url: bridgeUrl, token } }) {
+  const body = JSON.stringify({ url: bridgeUrl, token })
+  const response = await fetch(`${url}/over-http`, { method: 'POST', body })
+  const allowed = await response.text()
+  if (allowed !== '10') throw new Error(`allowed: ${allowed}`)
 }

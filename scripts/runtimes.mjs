@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { build, defaultServerConditions } from 'vite'
+import { build, defaultClientConditions, defaultServerConditions } from 'vite'
 import { fetched } from './fetched.mjs'
 
 /**
@@ -69,11 +69,12 @@ function bundled(name) {
 
 /** @param {string} name */
 async function bundle(name) {
+  const conditions = name === 'worker' ? defaultClientConditions : defaultServerConditions
   await build({
     configFile: false,
     logLevel: 'error',
     root,
-    resolve: { conditions: ['sluice-source', ...defaultServerConditions] },
+    resolve: { conditions: ['sluice-source', ...conditions] },
     build: {
       outDir: folder,
       emptyOutDir: false,

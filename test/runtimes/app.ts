@@ -1,3 +1,4 @@
+import { Redis } from '@upstash/redis/cloudflare'
 import { Hono } from 'hono'
 import {
   compactStore,
@@ -9,6 +10,7 @@ import {
 } from 'sluice'
 import { rateLimit } from 'sluice/fetch'
 import { rateLimit as honoRateLimit } from 'sluice/hono'
+import { redisStore } from 'sluice/redis'
 import { manualClock } from '../../packages/sluice/src/testing/manual-clock.ts'
 import { type MakeStore, storeSuite } from '../../packages/sluice/src/testing/store-suite.ts'
 
@@ -70,12 +72,27 @@ async function firstCalls(): Promise<unknown> {
   return { all, offMs: systemClock.nowUs() / 1_000 - Date.now() }
 }
 
+/** How many of 30 calls at once are allowed, of a limit of 10 in a Redis behind HTTP. */
+async function overHttp(url: string, token: string): Promise<number> {
+  const store = redisStore(new Redis({ url, token, retry: false }))
+  const limiter = createLimiter(fixedWindow({ limit: 10, per: '1h' }), {
+    ...{ store, name: crypto.randomUUID(), timeoutMs: 10_000 },
+  })
+  const decisions = await Promise.all(Array.from({ length: 30 }, () => limiter.check('a')))
+  await limiter.close()
+  return decisions.filter(({ allowed, source }) => allowed && source === 'store').length
+}
+
 /** handle is the program that every runtime serves. */
 export async function handle(request: Request): Promise<Response> {
   const { pathname, searchParams } = new URL(request.url)
   if (pathname === '/fetch') return limited(request)
   if (pathname === '/hono') return hono.fetch(request)
   if (pathname === '/first-calls') return Response.json(await firstCalls())
+  if (pathname === '/over-http') {
+    const { url, token } = await request.json()
+    return Response.json(await overHttp(url, token))
+  }
   const { make, without } = stores[pathname.slice(1)]
   const steps = Number(searchParams.get('steps'))
   return Response.json(await suiteOn(make, { without, steps, seed: 1 }))
