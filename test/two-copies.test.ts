@@ -73,13 +73,22 @@ describe.each([
       b.fixedWindow({ limit: 3, per: '1h' }),
       a.calendarWindow({ limit: 100, per: 'day' }),
     ]
-    const theirs = a.createLimiter(rules, { store, name: 'shared' })
-    const ours = b.createLimiter(rules, { store, name: 'shared' })
+    const theirs = a.createLimiter(rules, { store, name: 'shared', share: true })
+    const ours = b.createLimiter(rules, { store, name: 'shared', share: true })
     expect([ours.allow('alice'), theirs.allow('alice'), ours.allow('alice')]).toEqual(
       Array(3).fill(true),
     )
     expect([theirs.allow('alice'), ours.allow('alice')]).toEqual([false, false])
     expect(ours.check('alice')).toMatchObject({ allowed: false, rule: 'fixed-window' })
+  })
+
+  it('a store whose name is in use', () => {
+    const [a, b] = copies()
+    const store = a.memoryStore()
+    const rule = a.tokenBucket({ limit: 1, per: '1s' })
+    a.createLimiter(rule, { store, name: 'api' })
+    const error = thrownBy(() => b.createLimiter(rule, { store, name: 'api' }))
+    expect(b.SluiceError.is(error) && error.code).toBe('SLUICE_STORE_NAME')
   })
 
   it('a policy, with a tier that changes', () => {

@@ -84,7 +84,7 @@ export function createAsking(
 
 /** unavailable is what a caller gets who needs the store while it fails. */
 export function unavailable(error: unknown): SluiceError {
-  if (error instanceof SluiceError) return error
+  if (SluiceError.is(error)) return error
   return new SluiceError('SLUICE_STORE_UNAVAILABLE', `the store failed: ${reasonOf(error)}`, {
     cause: error,
   })
