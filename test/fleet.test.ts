@@ -67,7 +67,7 @@ describe('simulating fleets', () => {
   it('tells of a load that makes no request', async () => {
     const failed = await simulate('--rate', '0.001', '--for', '1s').catch((error) => error)
     expect(failed).toMatchObject({ code: 2 })
-    expect(failed.stderr).toBe('sluice: no request in this time: raise --rate or --for.\n')
+    expect(failed.stderr).toBe('sluice: the load has no request. Raise --rate or --for.\n')
   })
 
   it.each([

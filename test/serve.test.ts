@@ -68,11 +68,13 @@ describe('sluice serve', () => {
     expect(headers.get('x-ratelimit-remaining')).toBe('99')
   })
 
-  it('warns of clients that no request can be', async () => {
+  it('warns of clients whose key no request can have', async () => {
     const { run, write } = await serve(
       'tiers: { free: 5/1h }\nclients: { alice: free }\nupstreams: { main: echo }\n',
     )
-    await expect.poll(() => run.said).toContain('no request has the key \\"alice\\", so it counts')
+    await expect
+      .poll(() => run.said)
+      .toContain('no request can have the key \\"alice\\", so it applies')
     write('tiers: { free: 5/1h }\nclients: { bob: free }\nupstreams: { main: echo }\n')
     await expect.poll(() => run.said, { timeout: 5_000 }).toContain('has the key \\"bob\\"')
   })
@@ -81,7 +83,7 @@ describe('sluice serve', () => {
     const { child, run } = await serve('tiers: { free: 5/1h }\nclients: { alice: free }\n')
     child.kill('SIGTERM')
     await run.exit
-    expect(run.said).toContain('finishing what is under way')
+    expect(run.said).toContain('finishing the requests in progress')
     expect(run.said).not.toContain('no request has')
   })
 

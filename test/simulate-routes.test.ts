@@ -258,6 +258,6 @@ describe('a configuration that a log says too little for', () => {
       ['PUT a.example/a', 2],
       ['/**', 2],
     ])
-    await expect(output(['--path-field', 'p'], log[0])).rejects.toThrow('goes with --config')
+    await expect(output(['--path-field', 'p'], log[0])).rejects.toThrow('needs --config')
   })
 })

@@ -12,24 +12,26 @@ import {
 } from 'sluice'
 import type { Settings } from './settings.ts'
 
-/** AnyLimiter is a limiter on whatever store. */
+/** AnyLimiter is a limiter on a synchronous or asynchronous store. */
 export type AnyLimiter = Limiter | AsyncLimiter
 
 /** Limits are the limiters of a configuration. */
 export interface Limits {
-  /** By the client's tier, or an override. */
+  /** Decides by the client's tier, or by its override. */
   readonly tiers: AnyLimiter
   readonly policy: Policy
   readonly assignments: Assignments
-  /** Makes what is assigned to a client hold. */
+  /** Applies the assignments of a client to the policy. */
   assign(key: string): void
-  /** Routes with rules of their own. */
+  /** The limiters of routes with their own rules: route name → limiter. */
   readonly routes: ReadonlyMap<string, AnyLimiter>
   /** All of them, `'tiers'` first: limiter name → limiter. */
   readonly all: ReadonlyMap<string, AnyLimiter>
 }
 
-/** StoreEvents are told when a store fails, by the limiter that noticed, and when it is back. */
+/**
+ * StoreEvents are called when a limiter notices that the store fails, and when it has recovered.
+ */
 export interface StoreEvents {
   onDegraded(limiter: string, error: Error): void
   onRecovered(): void
@@ -40,12 +42,12 @@ export interface Assignments {
   readonly tiers: ReadonlyMap<string, string>
   /** As texts for `parseRule`. */
   readonly rules: ReadonlyMap<string, readonly string[]>
-  /** Gives a client a tier, or takes it back. It holds once it is kept; rejects if it cannot be. */
+  /** Assigns a tier to a client, or removes it. Resolves once that is stored; else rejects. */
   setTier(key: string, tier: string | undefined): Promise<void>
   setRules(key: string, texts: readonly string[] | undefined): Promise<void>
 }
 
-/** noAssignments is where nobody can be given anything. */
+/** noAssignments has no assignments and ignores new ones. */
 export const noAssignments: Assignments = {
   tiers: new Map(),
   rules: new Map(),
@@ -53,12 +55,12 @@ export const noAssignments: Assignments = {
   setRules: async () => {},
 }
 
-/** OWN is the only tier of a route's own rules. */
+/** OWN is the name of the only tier in the policy of a route with its own rules. */
 export const OWN = 'own'
 
 /**
- * createLimits makes the limiters of a configuration. Limiters of the same name share what was
- * counted, so a new configuration goes on where the old one stopped.
+ * createLimits makes the limiters of a configuration. Limiters of the same name share their state
+ * in the store, so a new configuration keeps what the old one counted.
  */
 export function createLimits(
   settings: Settings,
@@ -85,7 +87,7 @@ export function createLimits(
   function assign(key: string): void {
     const tier = assignments.tiers.get(key)
     const texts = assignments.rules.get(key)
-    // A tier that has gone from the configuration may come back with the next.
+    // A tier that this configuration lacks applies again once a later one has it.
     policy.setTier(key, tier !== undefined && Object.hasOwn(tiers, tier) ? tier : undefined)
     policy.setOverride(key, texts ? texts.map((text) => parseRule(text)) : configured(key))
   }
@@ -97,7 +99,10 @@ export function createLimits(
     if (!rules) continue
     const own = createPolicy({ tiers: { [OWN]: rules }, defaultTier: OWN })
     if (name === 'tiers') {
-      throw new SluiceError('SLUICE_OPTION', 'a route with rules cannot be called "tiers".')
+      throw new SluiceError(
+        'SLUICE_OPTION',
+        'a route with rules cannot be named "tiers". Choose another name.',
+      )
     }
     routes.set(name, make(own, limiterName(name), name))
   }
@@ -106,7 +111,7 @@ export function createLimits(
   return { tiers: byTier, policy, assignments, assign, routes, all }
 }
 
-/** Names of limiters are short and plain; those of routes may be paths. */
+/** Limiter names are short ASCII texts; a route's name may be longer, and is then hashed. */
 function limiterName(route: string): string {
   if (/^[\x20-\x7e]{1,58}$/.test(route)) return `route ${route}`
   return `route ${createHash('sha256').update(route).digest('hex').slice(0, 40)}`

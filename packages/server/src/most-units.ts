@@ -1,4 +1,4 @@
 import { tokenBucket } from 'sluice'
 
-/** MOST_UNITS is the largest cost that a limiter takes, and the largest limit: 10^12. */
+/** MOST_UNITS is the library's largest limit and largest cost: 10^12. */
 export const MOST_UNITS = tokenBucket.algorithm.mostLimit

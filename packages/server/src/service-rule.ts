@@ -1,8 +1,8 @@
 import { parseRule, type Rule, SluiceError } from 'sluice'
 
 /**
- * serviceRule reads a rule as `parseRule` does, and throws where the service cannot keep it: its rules
- * count clients, and nothing tells it when an answer of `/v1/check` has been used.
+ * serviceRule parses a rule as `parseRule` does, and throws where the service does not support it:
+ * its rules always count clients (no `by`), and callers of `/v1/check` never release units.
  */
 export function serviceRule(text: string): Rule {
   const rule = parseRule(text)
@@ -10,7 +10,7 @@ export function serviceRule(text: string): Rule {
   throw new SluiceError(
     'SLUICE_RULE_UNSUPPORTED',
     rule.by === undefined
-      ? `rule "${rule.name}": the service does not hold units. Use a rate such as '100/1m', or the library.`
-      : `rule "${rule.name}": rules of the service count the client. Leave out \`by ${rule.by}\`.`,
+      ? `rule "${rule.name}": the service does not support concurrency. Use a rate such as '100/1m', or the library.`
+      : `rule "${rule.name}": rules of the service count clients. Remove \`by ${rule.by}\`.`,
   )
 }

@@ -1,6 +1,6 @@
 import type { Rule } from 'sluice'
 
-/** Settings are a configuration that has been read, checked and completed. */
+/** Settings are a configuration that has been read and checked, with all defaults filled in. */
 export interface Settings {
   /** Where the gateway listens. */
   readonly listen: Listen
@@ -13,16 +13,16 @@ export interface Settings {
   readonly defaultTier: string
   /** Key of a client → tier. */
   readonly clients: Readonly<Record<string, string>>
-  /** Key of a client → rules in place of its tier's. */
+  /** Key of a client → rules instead of its tier's. */
   readonly overrides: Readonly<Record<string, readonly Rule[]>>
-  /** Where tiers and rules that were given to clients at run time are kept. */
+  /** Where tiers and rules that operators assign at run time are kept. */
   readonly assignments: AssignmentSettings
   /** How tokens are verified; undefined where no key needs it. */
   readonly jwt: JwtSettings | undefined
   readonly decisionLog: DecisionLogSettings | undefined
-  /** The first that matches a request counts. */
+  /** The first that matches a request applies. */
   readonly routes: readonly RouteSettings[]
-  /** How many proxies stand in front, or their addresses and blocks. */
+  /** How many trusted proxies are in front, or their IP addresses and CIDR blocks. */
   readonly trustProxy: number | readonly string[]
   readonly allowList: readonly string[]
   readonly denyList: readonly string[]
@@ -37,9 +37,11 @@ export interface Listen {
   readonly port: number
 }
 
-/** StoreSettings say where states are kept, and what happens while that is away. */
+/**
+ * StoreSettings say where the state of limits is kept, and what happens while it is unavailable.
+ */
 export interface StoreSettings {
-  /** `'memory'`, or the addresses of Redis: one, or those of a Cluster. */
+  /** `'memory'`, or Redis by the URL of one server or those of a Cluster. */
   readonly kind: 'memory' | 'redis' | 'cluster'
   /** redis:// or rediss://; empty for memory. */
   readonly urls: readonly string[]
@@ -50,7 +52,7 @@ export interface StoreSettings {
   readonly fleetSize: number
 }
 
-/** storeDefaults hold where the configuration says nothing else. */
+/** storeDefaults are the defaults of `StoreSettings`. */
 export const storeDefaults = {
   prefix: 'sl',
   maxKeys: 1_000_000,
@@ -59,72 +61,74 @@ export const storeDefaults = {
   fleetSize: 1,
 } as const
 
-/** RouteSettings say which requests a route is for, who is asking, what it costs and where it goes. */
+/** RouteSettings say which requests match, what identifies a client, the cost and the upstream. */
 export interface RouteSettings {
-  /** Unique; part of the identity of what its own rules have counted. */
+  /** Unique; the state of the route's own rules is kept under it. */
   readonly name: string
   /** Upper case; empty for all. */
   readonly methods: readonly string[]
-  /** `/search`, `/users/*` (one segment), `/files/**` (any number, also none). */
+  /** `/search`, `/users/*` (one segment), `/files/**` (any number of segments, or none). */
   readonly path: string
   /** Lower case, without a port; `'*.example.com'` for all below. Empty for all. */
   readonly host: string
   /** Lower-case names → the exact value. */
   readonly headers: Readonly<Record<string, string>>
-  /** Who is asking, part by part. Where a part is missing the client's address stands in. */
+  /** What identifies a client, part by part. The client's address replaces a missing part. */
   readonly key: readonly KeyPart[]
   readonly cost: number
-  /** Rules of its own; undefined for those of the client's tier. */
+  /** The route's own rules; undefined for those of the client's tier. */
   readonly rules: readonly Rule[] | undefined
-  /** Decides and reports, refuses no request because of a rule. A block refuses all the same. */
+  /** Decides and reports, but lets requests through that a rule refuses. Blocks still refuse. */
   readonly shadow: boolean
-  /** No limit at all. */
+  /** Requests are never limited. */
   readonly isOpen: boolean
   readonly upstream: UpstreamSettings | undefined
 }
 
-/** KeyPart is where a part of a key comes from; an API key is kept as its hash only. */
+/** KeyPart is the source of one part of a key; of an API key only the hash is kept. */
 export type KeyPart =
   | { readonly from: 'address' | 'route' | 'jwt' }
   | { readonly from: 'header' | 'api-key'; readonly name: string }
 
-/** AssignmentSettings: in this process, in the Redis of the store, or in a file. */
+/** AssignmentSettings keep assignments in this process, in the Redis of the store, or in a file. */
 export type AssignmentSettings =
   | { readonly kind: 'memory' | 'redis' }
   | { readonly kind: 'file'; readonly file: string }
 
-/** JwtSettings say how tokens are verified: one of `jwks`, `secret` and `publicKey` is not empty. */
+/**
+ * JwtSettings say how tokens are verified: one of `jwks`, `secret` and `publicKey` is not empty.
+ */
 export interface JwtSettings {
-  /** Where the public keys are fetched. */
+  /** The URL of the public keys. */
   readonly jwks: string
   readonly secret: string
   /** PEM. */
   readonly publicKey: string
-  /** What `iss` and `aud` must be; empty for anything. */
+  /** Required values of `iss` and `aud`; empty for any. */
   readonly issuer: string
   readonly audience: string
   /** Lower case. */
   readonly header: string
 }
 
-/** DecisionLogSettings say where every decision is written down, and how much is kept. */
+/** DecisionLogSettings say where decisions are logged, and how much is kept. */
 export interface DecisionLogSettings {
   readonly file: string
-  /** From this size on a file is put aside. */
+  /** Size at which the file is rotated. */
   readonly maxBytes: number
-  /** How many are kept besides the one in use. */
+  /** Number of rotated files to keep. */
   readonly files: number
 }
 
 export interface UpstreamSettings {
   readonly name: string
-  /** http:// or https://, without a path; `'echo:'` is the built-in server that says what it got. */
+  /** http:// or https://, without a path; `'echo:'` is the built-in server that echoes requests. */
   readonly url: string
   readonly timeoutMs: number
 }
 
 export interface AdminSettings {
-  /** Without any, the admin API answers only to the machine itself. */
+  /** Without tokens, the API answers only callers on the same machine. */
   readonly tokens: readonly { readonly token: string; readonly access: 'read' | 'full' }[]
 }
 

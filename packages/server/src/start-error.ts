@@ -1,2 +1,4 @@
-/** StartError says why the service cannot start, where it is nobody's mistake: exit code 1. */
+/**
+ * StartError says why the service cannot start, apart from mistakes in its options: exit code 1.
+ */
 export class StartError extends Error {}

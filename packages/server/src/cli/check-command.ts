@@ -5,17 +5,18 @@ import { type Command, readArguments } from './command.ts'
 
 const help = `Usage: sluice check KEY [OPTIONS]
 
-Asks once whether KEY may go ahead, and spends if it may. Prints the decision as JSON; the exit code
-is 0 if it is allowed and 1 if not. Asks a running service, or with --rule a store itself.
+Makes one decision for KEY, and spends the cost if it is allowed. Prints the decision as JSON; the
+exit code is 0 if it is allowed and 1 if it is refused. Calls a running service, or with --rule
+decides on a store directly.
 
 Options:
-      --cost N        what it costs (default 1)
-      --api URL       the service's API (default http://127.0.0.1:8081)
-      --token TOKEN   its token; default: the variable SLUICE_TOKEN
-      --tier TIER     the tier to decide by, in place of the key's own
-      --route NAME    a route with rules of its own
-      --rule RULE     decide by this rule without a service, such as '100/1m burst 20'
-      --store URL     where: redis://… (default: memory, which forgets at once)
+      --cost N        units to spend (default 1)
+      --api URL       URL of the service's API (default http://127.0.0.1:8081)
+      --token TOKEN   admin token; default: the environment variable SLUICE_TOKEN
+      --tier TIER     decide by this tier instead of the key's own
+      --route NAME    decide by the rules of this route
+      --rule RULE     decide by this rule without a service, such as '100/1m burst 20'; repeatable
+      --store URL     store for --rule: redis://… (default: memory, which is lost on exit)
   -h, --help          print this help
 `
 
@@ -37,7 +38,10 @@ export const checkCommand: Command = {
     if (values.help) return io.write(help)
     const [key, ...rest] = positionals
     if (key === undefined || rest.length > 0) {
-      throw new SluiceError('SLUICE_OPTION', 'give one key. Run sluice check --help.')
+      throw new SluiceError(
+        'SLUICE_OPTION',
+        'check takes exactly one KEY. Run sluice check --help.',
+      )
     }
     const cost = Number(values.cost ?? 1)
     const { rule: rules, store, api, tier, route, token } = values
@@ -92,7 +96,7 @@ async function askService(
     const why = ((cause as Error).cause as Error | undefined)?.message ?? (cause as Error).message
     throw new SluiceError(
       'SLUICE_OPTION',
-      `no service answers at ${api} (${why}). Start one with sluice serve, or give --rule.`,
+      `cannot reach the API at ${api}: ${why}. Start it with sluice serve, or use --rule.`,
       { cause },
     )
   }

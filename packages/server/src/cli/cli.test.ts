@@ -53,7 +53,7 @@ describe('sluice', () => {
     expect(await sluice(['-h'])).toEqual(long)
   })
 
-  it('loses nothing of what it says to a reader that is slow', async () => {
+  it('loses no output when the reader is slow', async () => {
     const file = join(folder, 'wrong.yaml')
     const names = Array.from({ length: 5_000 }, (_, i) => `unknown-${i}: 1`)
     await writeFile(file, `tiers: { free: 5/1h }\n${names.join('\n')}\n`)
@@ -79,10 +79,10 @@ describe('sluice', () => {
     ],
     [
       ['simulate', '--rules', '1/1s'],
-      "sluice: Unknown option '--rules'. Did you mean --rule? Run sluice simulate --help for what is accepted.\n",
+      "sluice: Unknown option '--rules'. Did you mean --rule? Run sluice simulate --help for the options.\n",
     ],
     [[], 'sluice: a command is missing. Run sluice --help for the list.\n'],
-    [['--no'], "sluice: Unknown option '--no'. Run sluice --help for what is accepted.\n"],
+    [['--no'], "sluice: Unknown option '--no'. Run sluice --help for the options.\n"],
   ])('ends with code 2 and one line for %j', async (args, stderr) => {
     expect(await sluice(args)).toEqual({ code: 2, stdout: '', stderr })
   })
@@ -103,13 +103,13 @@ describe('sluice replay', () => {
     expect(stderr).toMatch(/^sluice: line 3: a request takes two arguments.*\n$/)
   })
 
-  it('ends with code 2 for a file that is not there', async () => {
+  it('ends with code 2 for a missing file', async () => {
     const { code, stderr } = await sluice(['replay', join(folder, 'missing')])
     expect(code).toBe(2)
     expect(stderr).toMatch(/^sluice: cannot read .*ENOENT.*\n$/)
   })
 
-  it('answers a peer that waits for each answer, and ends at the count', async () => {
+  it('answers an interactive peer request by request, and ends at the count', async () => {
     const child = start(['replay'])
     child.stdin?.write('1 10 2\nrequest a 0\n')
     const [first] = await once(child.stdout!, 'data')
@@ -119,7 +119,7 @@ describe('sluice replay', () => {
     expect(await ended(child)).toEqual({ code: 0, stdout: 'deny\n', stderr: '' })
   })
 
-  it('ends quietly when nobody reads its output any more', async () => {
+  it('ends without an error when the reader closes the pipe', async () => {
     const child = start(['replay'])
     child.stdin?.on('error', () => {}).write('1 10 1000000\nrequest a 0\n')
     await once(child.stdout!, 'data')

@@ -3,7 +3,7 @@ import { StartError } from '../start-error.ts'
 import { type Command, didYouMean, type Io, readArguments } from './command.ts'
 import { version } from './version.ts'
 
-/** Word is a command, loaded only when it is called: none waits for what another needs. */
+/** Word is a command of the table. Its module is imported lazily: each loads only what it needs. */
 interface Word {
   readonly name: string
   readonly summary: string
@@ -18,22 +18,22 @@ const words: readonly Word[] = [
   },
   {
     name: 'validate',
-    summary: 'check a configuration file and print what was understood',
+    summary: 'check a configuration file and print a summary',
     load: async () => (await import('./validate-command.ts')).validateCommand,
   },
   {
     name: 'check',
-    summary: 'ask once whether a key may go ahead',
+    summary: 'make one decision for a key',
     load: async () => (await import('./check-command.ts')).checkCommand,
   },
   {
     name: 'key',
-    summary: 'print the key that a client has in the service',
+    summary: 'print the key that identifies a client in the service',
     load: async () => (await import('./key-command.ts')).keyCommand,
   },
   {
     name: 'simulate',
-    summary: 'tell what limits would have done to the traffic of a log',
+    summary: 'show what limits would have done to the traffic in a log',
     load: async () => (await import('./simulate-command.ts')).simulateCommand,
   },
   {
@@ -107,9 +107,9 @@ async function run(argv: readonly string[]): Promise<void> {
   await command.run(argv.slice(at + 1), io)
 }
 
-/** Turns what ended a command into an exit code: 2 is the user's mistake, 1 a failed write. */
+/** Maps an error to the exit code: 2 for the user's mistake, 1 for a failed start or write. */
 function exitCodeOf(error: NodeJS.ErrnoException): number {
-  // The reader, such as head, has seen enough; that is no failure.
+  // The reader, such as head, closed the pipe early, which is not a failure.
   if (error.code === 'EPIPE') return 0
   if (error instanceof SluiceError) {
     io.note(`sluice: ${error.message}`)
@@ -124,7 +124,7 @@ function exitCodeOf(error: NodeJS.ErrnoException): number {
   return 1
 }
 
-// A failed write is reported to its callback; without a listener the event would end the process.
+// The write callback reports failures; an 'error' event without a listener would end the process.
 process.stdout.on('error', () => {})
 process.stderr.on('error', () => {})
 
@@ -132,6 +132,6 @@ try {
   await run(process.argv.slice(2))
 } catch (error) {
   process.exitCode = exitCodeOf(error as NodeJS.ErrnoException)
-  // A pipe may still have to take some of it; then, a connection that is open must not keep it going.
+  // Flush both pipes, then exit: an open connection would keep the process alive.
   process.stderr.write('', () => process.stdout.write('', () => process.exit()))
 }

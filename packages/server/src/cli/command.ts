@@ -6,20 +6,20 @@ import { nearest } from '../config/nearest.ts'
 export interface Io {
   /** Standard input, opened only when called. Leaving the loop early closes it. */
   input(): AsyncIterable<Buffer>
-  /** True when a person types the input. */
+  /** True when standard input is a terminal. */
   readonly inputIsTerminal: boolean
-  /** Writes to standard output; resolves once more may be written, rejects when nobody reads. */
+  /** Writes to standard output. Resolves once it is flushed, rejects when the reader closed it. */
   write(text: string): Promise<void>
   /** Writes one line to standard error. */
   note(line: string): void
-  /** Shows a passing line in place of the last one; '' takes it away. Only on a terminal. */
+  /** Replaces the status line; '' clears it. Undefined unless standard error is a terminal. */
   readonly status?: ((text: string) => void) | undefined
 }
 
 /**
- * Command is one word of the `sluice` command line. `run` gets the arguments after that word and
- * resolves when the work is done. It throws a `SluiceError` for a mistake of the user, which is
- * printed without a stack and ends the process with exit code 2.
+ * Command is one subcommand of `sluice`. `run` gets the arguments after its name and resolves when
+ * the work is done. It throws a `SluiceError` for a mistake of the user, which the CLI prints
+ * without a stack before it exits with code 2.
  */
 export interface Command {
   run(args: readonly string[], io: Io): Promise<void>
@@ -32,8 +32,9 @@ type Arguments<O extends Options> = ReturnType<
 >
 
 /**
- * readArguments splits arguments into flags and positionals (`tokens` has them in order), and throws `SLUICE_OPTION` for a flag
- * that `options` does not name. `help` is the command that explains them, told in the error.
+ * readArguments splits arguments into options and positionals; `tokens` lists them in order. It
+ * throws `SLUICE_OPTION` for an option that is not in `options`. `help` is the command that the
+ * error refers to.
  */
 export function readArguments<const O extends Options>(
   args: readonly string[],
@@ -51,19 +52,19 @@ export function readArguments<const O extends Options>(
     const [problem] = (cause as Error).message.split('. ')
     const name = /^Unknown option '--(.*)'$/.exec(problem)?.[1] ?? ''
     const hint = didYouMean(name, Object.keys(options), '--')
-    throw new SluiceError('SLUICE_OPTION', `${problem}.${hint} Run ${help} for what is accepted.`, {
+    throw new SluiceError('SLUICE_OPTION', `${problem}.${hint} Run ${help} for the options.`, {
       cause,
     })
   }
 }
 
-/** didYouMean is a question for an error message, such as ` Did you mean --rule?`, or empty. */
+/** didYouMean returns a hint for an error message, such as ` Did you mean --rule?`, or ''. */
 export function didYouMean(name: string, names: readonly string[], prefix = ''): string {
   const near = nearest(name, names)
   return near === undefined ? '' : ` Did you mean ${prefix}${near}?`
 }
 
-/** Joins `--top -1` to `--top=-1`: no flag is a number, and the option itself says what it takes. */
+/** Joins `--top -1` to `--top=-1`, since `parseArgs` takes -1 for an option. */
 function withNegatives(args: readonly string[], options: Options): string[] {
   const joined: string[] = []
   for (const arg of args) {

@@ -27,7 +27,7 @@ describe('the options of a fleet', () => {
     ])
   })
 
-  it('are a setup for each combination of nodes and leases', () => {
+  it('give a setup for each combination of nodes and leases', () => {
     const setups = setupsOf('--fleet', '--nodes', '1, 10', '--lease', '0,50', '--lease-ms', '200')
     const lease = { units: 50, leaseMs: 200 }
     expect(setups.map(({ nodes, fleetSize, lease }) => ({ nodes, fleetSize, lease }))).toEqual([
@@ -38,13 +38,13 @@ describe('the options of a fleet', () => {
     ])
   })
 
-  it('say the rate by itself or as a multiple of the rule', () => {
+  it('take the rate as a number or as a multiple of the rule', () => {
     const rate = (...args: string[]) => setupsOf('--rule', '30/1m', ...args)[0].perSecond
     expect(rate('--rate', '7')).toBe(7)
     expect(rate('--rate', '1.5x')).toBe(0.75)
   })
 
-  it('say what happens when', () => {
+  it('set the times of faults', () => {
     const outages = ['--outage', '1s-2500ms', '--outage', '3s-4s', '--outage-nodes', '3']
     const [setup] = setupsOf(...outages, '--failover', '5s', '--lost-ms', '9', '--down-ms', '0')
     expect(setup).toMatchObject({
@@ -71,11 +71,11 @@ describe('a mistake', () => {
     [['--lease', '1', '--lease-ms', '5'], /--lease-ms must be a whole number from 10/],
     [['--rule', '5'], /cannot read the rule "5"/],
     [['--rule', 'unlimited'], /--rule must have a limit/],
-    [['--rule', '5/1s sliding-window-log'], /cannot be simulated, since it is kept as a list/],
+    [['--rule', '5/1s sliding-window-log'], /cannot be simulated, since its state is a list/],
     [['--rule', '5/1s leaky-bucket', '--lease', '2'], /units of a leaky-bucket cannot be leased/],
-    [['--rate', '0'], /--rate must be requests a second/],
-    [['--rate', '2y'], /--rate must be requests a second/],
-    [['--rate', '9000000'], /270,000,000 requests, and 5,000,000 are the most/],
+    [['--rate', '0'], /--rate must be requests per second/],
+    [['--rate', '2y'], /--rate must be requests per second/],
+    [['--rate', '9000000'], /270,000,000 requests, the maximum is 5,000,000/],
     [
       ['--for', '10'],
       /--for must be a time from 1ms to 400d, such as 500ms, 90s, 10m or 1h, got "10"/,
@@ -83,28 +83,28 @@ describe('a mistake', () => {
     [['--delay-ms', '1e3'], /--delay-ms must be milliseconds from 0 to 10,000/],
     [['--pattern', 'even'], /--pattern must be random or bursts, got "even"/],
     [['--on-failure', 'x'], /--on-failure must be local, open or closed, got "x"/],
-    [['--outage', '5s'], /--outage is FROM-TO, such as 10s-20s, got "5s"/],
+    [['--outage', '5s'], /--outage must be FROM-TO, such as 10s-20s, got "5s"/],
     [['--outage', '5s-5s'], /--outage must end after it begins/],
-    [['--failover', '30s'], /--failover must be before the end/],
-    [['--outage', '30s-40s'], /--outage must begin before the end, see --for, got "30s-40s"/],
-    [['--outage-nodes', '3'], /--outage-nodes goes with --outage/],
+    [['--failover', '30s'], /--failover must be earlier than --for/],
+    [['--outage', '30s-40s'], /--outage must begin earlier than --for, got "30s-40s"/],
+    [['--outage-nodes', '3'], /--outage-nodes needs --outage/],
     [
       ['--outage', '1s-2s', '--nodes', '3,10', '--outage-nodes', '4'],
       /--outage-nodes must be a whole number from 1 to 3, got "4"/,
     ],
-    [['--lost-ms', '500'], /--lost-ms goes with --failover/],
-    [['--down-ms', '2000'], /--down-ms goes with --failover/],
-    [['--lease-ms', '500'], /--lease-ms goes with a --lease/],
-    [['--lease', '0', '--lease-ms', '500'], /--lease-ms goes with a --lease/],
+    [['--lost-ms', '500'], /--lost-ms needs --failover/],
+    [['--down-ms', '2000'], /--down-ms needs --failover/],
+    [['--lease-ms', '500'], /--lease-ms needs a --lease above 0/],
+    [['--lease', '0', '--lease-ms', '500'], /--lease-ms needs a --lease above 0/],
     [['--rule', '5/1s', '--rule', '6/1s'], /--rule can be given once/],
     [['--fleet-size', '10001'], /--fleet-size must be a whole number from 1 to 10,000/],
     [
       ['--nodes', '10,10000', '--rate', '48000', '--for', '100s'],
-      /4,800,000 requests, and 100,000 are the most for 10,000 nodes. Lower --nodes/,
+      /4,800,000 requests, the maximum is 100,000 for 10,000 nodes. Lower --nodes/,
     ],
     [['--sede', '1'], /Unknown option '--sede'/],
-    [['file.txt'], /there is nothing to do with "file.txt"/],
-  ])('in %j is told', (args, message) => {
+    [['file.txt'], /unexpected argument "file.txt"/],
+  ])('in %j is reported', (args, message) => {
     expect(() => setupsOf(...args)).toThrow(message)
     expect(() => setupsOf(...args)).toThrow(expect.objectContaining({ name: 'SluiceError' }))
   })

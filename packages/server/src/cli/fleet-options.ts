@@ -6,38 +6,39 @@ import type { Outage } from '../simulate/fleet/link.ts'
 import { readArguments } from './command.ts'
 import { choiceOption, durationOption, wholeOption } from './option-values.ts'
 
-/** fleetHelp explains the options. */
+/** fleetHelp is the text of `sluice simulate --fleet --help`. */
 export const fleetHelp = `Usage: sluice simulate --fleet [OPTIONS]
 
-Runs fleets of nodes that share one Redis on a virtual clock, by the library's own code, and compares
-what they admit with one limiter that sees every request at its instant, and with the documented
-bounds. The same options give the same report.
+Simulates fleets of nodes that share one Redis, on a virtual clock and with the library's own code.
+Compares what they admit with one limiter that sees every request at its instant, and with the
+documented bounds. The same options always give the same report.
 
 Rule and load:
       --rule RULE         such as '1000/1s burst 200' (default 1000/1s)
-      --rate RATE         requests a second for each key, or a multiple of the rule's: 0.8x (default 1x)
-      --pattern PATTERN   random, or bursts: most of them in 0.2 s of every 2 s (default random)
-      --keys N            keys, all alike (default 1)
-      --for TIME          how long, of virtual time (default 30s)
-      --seed N            another seed is another load and network (default 1)
+      --rate RATE         requests per second and key, or a multiple of the rule's rate: 0.8x
+                          (default 1x)
+      --pattern PATTERN   random, or bursts: most requests in 0.2 s of every 2 s (default random)
+      --keys N            number of keys, all with the same load (default 1)
+      --for TIME          virtual duration (default 30s)
+      --seed N            seed of the random load and network (default 1)
 
-Fleet; values may be lists, and all combinations are compared:
-      --nodes N,…         nodes (default 10)
-      --lease UNITS,…     units taken ahead of time; 0 is none (default 0)
-      --lease-ms MS       how long they may be held (default 1000)
-      --deny-cache        remember refusals
-      --timeout-ms MS     the longest that a node waits for Redis (default 50)
-      --on-failure MODE   local, open or closed (default local)
-      --fleet-size N      what nodes are told of the fleet's size (default: their number)
+Fleet; comma-separated values are compared in all combinations:
+      --nodes N,…         number of nodes (default 10)
+      --lease UNITS,…     units leased ahead of time; 0 is no lease (default 0)
+      --lease-ms MS       how long a node may hold them (default 1000)
+      --deny-cache        cache refusals in every node
+      --timeout-ms MS     how long a node waits for Redis at most (default 50)
+      --on-failure MODE   while Redis is unavailable: local, open or closed (default local)
+      --fleet-size N      the fleetSize option of the nodes (default: the number of nodes)
 
 Network and faults:
-      --delay-ms MS       from a node to Redis, and the same back (default 1)
-      --jitter-ms MS      the most that comes on top, at random (default 0.5)
-      --outage FROM-TO    nothing reaches Redis, such as 10s-20s; may be given again
-      --outage-nodes N    only the first N nodes are cut off
-      --failover TIME     the master is lost, and a replica takes over
-      --lost-ms MS        what it wrote last and is lost (default 500)
-      --down-ms MS        until the replica answers (default 2000)
+      --delay-ms MS       one-way latency between a node and Redis (default 1)
+      --jitter-ms MS      the most that is added to it at random (default 0.5)
+      --outage FROM-TO    Redis is unreachable, such as 10s-20s; repeatable
+      --outage-nodes N    the outage affects only the first N nodes
+      --failover TIME     the master fails, and a replica takes over
+      --lost-ms MS        its last writes, which are lost (default 500)
+      --down-ms MS        downtime until the replica answers (default 2000)
 
       --json              print the reports as JSON
   -h, --help              print this help
@@ -53,7 +54,7 @@ const HELP = 'sluice simulate --fleet --help'
 
 const options = {
   fleet: { type: 'boolean' },
-  // More than one is told of, and not the last taken.
+  // `multiple`, so that a second one is an error instead of silently replacing the first.
   rule: { type: 'string', multiple: true },
   rate: { type: 'string', default: '1x' },
   pattern: { type: 'string', default: 'random' },
@@ -78,25 +79,25 @@ const options = {
   help: { type: 'boolean', short: 'h' },
 } as const
 
-/** The most requests of one run: some ten seconds of work. */
+/** The largest number of requests of one run: about ten seconds of work. */
 const MOST_REQUESTS = 5_000_000
-/** Every node has timers and states of its own, so many of them take longer for each request. */
+/** The largest product of requests and nodes: each node has its own timers and states to update. */
 const MOST_NODE_REQUESTS = 1_000_000_000
 const MOST_NODES = 10_000
-/** The most that the library takes. */
+/** The library's maximum for `fleetSize`. */
 const LARGEST_FLEET = 10_000
 
-/** FleetOptions is what the command was told. */
+/** FleetOptions are the checked options of `sluice simulate --fleet`. */
 export interface FleetOptions {
   readonly setups: readonly FleetSetup[]
   readonly json: boolean
 }
 
-/** readFleetOptions gives a setup for each combination, or undefined if help is wanted. */
+/** readFleetOptions returns a setup for each combination of values, or undefined for `--help`. */
 export function readFleetOptions(args: readonly string[]): FleetOptions | undefined {
   const { values, positionals } = readArguments(args, options, HELP)
   if (values.help) return undefined
-  if (positionals.length > 0) fail(`there is nothing to do with ${JSON.stringify(positionals[0])}`)
+  if (positionals.length > 0) fail(`unexpected argument ${JSON.stringify(positionals[0])}`)
   refuseIdle(values)
   const [ruleText, ...more] = values.rule ?? ['1000/1s']
   if (more.length > 0) fail('--rule can be given once: a fleet has one rule')
@@ -121,7 +122,7 @@ export function readFleetOptions(args: readonly string[]): FleetOptions | undefi
   const leases = list('--lease', values.lease, 0, MOST_UNITS)
   const leaseMs = wholeOption('--lease-ms', values['lease-ms'] ?? '1000', 10, 60_000)
   if (values['lease-ms'] !== undefined && Math.max(...leases) === 0) {
-    fail('--lease-ms goes with a --lease')
+    fail('--lease-ms needs a --lease above 0')
   }
   const setups = nodeCounts.flatMap((nodes) =>
     leases.map((units): FleetSetup => {
@@ -140,7 +141,7 @@ export function readFleetOptions(args: readonly string[]): FleetOptions | undefi
   return { setups, json: values.json }
 }
 
-/** What would change nothing is a mistake: who wrote it expects that it does something. */
+/** Refuses options that have no effect without another one. */
 function refuseIdle(values: { readonly [name: string]: unknown }): void {
   for (const [name, needed] of [
     ['outage-nodes', 'outage'],
@@ -148,30 +149,30 @@ function refuseIdle(values: { readonly [name: string]: unknown }): void {
     ['down-ms', 'failover'],
   ]) {
     if (values[name] !== undefined && values[needed] === undefined) {
-      fail(`--${name} goes with --${needed}`)
+      fail(`--${name} needs --${needed}`)
     }
   }
 }
 
 function checkWork(requests: number, nodes: number): void {
-  const [asked, most] = [requests, MOST_REQUESTS].map((value) =>
+  const [wanted, most] = [requests, MOST_REQUESTS].map((value) =>
     Math.round(value).toLocaleString('en'),
   )
   if (requests > MOST_REQUESTS) {
-    fail(`that would be ${asked} requests, and ${most} are the most. Lower --rate, --keys or --for`)
+    fail(`the load has ${wanted} requests, the maximum is ${most}. Lower --rate, --keys or --for`)
   }
   if (requests * nodes > MOST_NODE_REQUESTS) {
     const fewer = Math.floor(MOST_NODE_REQUESTS / nodes).toLocaleString('en')
     fail(
-      `that would be ${asked} requests, and ${fewer} are the most for ` +
+      `the load has ${wanted} requests, the maximum is ${fewer} for ` +
         `${nodes.toLocaleString('en')} nodes. Lower --nodes, --rate, --keys or --for`,
     )
   }
 }
 
-/** What the library would refuse, such as a lease of a rule that cannot be leased, it refuses here. */
+/** Creates a limiter with these options, so that the library's own checks report mistakes first. */
 function checkByLibrary({ lease, denyCache, timeoutMs, fleetSize }: FleetSetup, rule: Rule): void {
-  const client = { call: () => Promise.reject(new Error('nobody is asked')) }
+  const client = { call: () => Promise.reject(new Error('never called')) }
   createLimiter(rule, { store: redisStore(client, { lease, denyCache }), timeoutMs, fleetSize })
 }
 
@@ -179,7 +180,7 @@ function ruleOf(text: string): Rule {
   const rule = parseRule(text)
   if (rule.capacity === Number.POSITIVE_INFINITY) fail('--rule must have a limit')
   if (rule.algorithm.grows) {
-    fail(`--rule: fleets of ${rule.algorithm.name} cannot be simulated, since it is kept as a list`)
+    fail(`--rule: fleets of ${rule.algorithm.name} cannot be simulated, since its state is a list`)
   }
   return rule
 }
@@ -188,7 +189,9 @@ function rateOf(text: string, { limit, perUs }: Rule): number {
   const found = /^(\d+(?:\.\d+)?)(x?)$/.exec(text)
   const rate = Number(found?.[1]) * (found?.[2] ? (limit * 1_000_000) / perUs : 1)
   if (rate > 0) return rate
-  fail(`--rate must be requests a second, such as 500, or a multiple, such as 1.5x, got "${text}"`)
+  fail(
+    `--rate must be requests per second, such as 500, or a multiple of the rule's, such as 1.5x, got "${text}"`,
+  )
 }
 
 function failoverOf(
@@ -200,15 +203,15 @@ function failoverOf(
   const downMs = wholeOption('--down-ms', values['down-ms'] ?? '2000', 0, 86_400_000)
   const atMs = durationOption('--failover', values.failover)
   if (atMs < forMs) return { atMs, lostMs, downMs }
-  fail('--failover must be before the end, see --for')
+  fail('--failover must be earlier than --for')
 }
 
 function outageOf(text: string, nodes: number, forMs: number): Outage {
   const [from, to, ...rest] = text.split('-')
   if (to === undefined || rest.length > 0)
-    fail(`--outage is FROM-TO, such as 10s-20s, got "${text}"`)
+    fail(`--outage must be FROM-TO, such as 10s-20s, got "${text}"`)
   const [fromMs, toMs] = [from, to].map((part) => durationOption('--outage', part))
-  if (fromMs >= forMs) fail(`--outage must begin before the end, see --for, got "${text}"`)
+  if (fromMs >= forMs) fail(`--outage must begin earlier than --for, got "${text}"`)
   if (fromMs < toMs) return { fromMs, toMs, nodes }
   fail(`--outage must end after it begins, got "${text}"`)
 }
@@ -224,5 +227,5 @@ function list(name: string, text: string, least: number, most: number): number[]
 }
 
 function fail(problem: string): never {
-  throw new SluiceError('SLUICE_OPTION', `${problem}. Run ${HELP} for what is accepted.`)
+  throw new SluiceError('SLUICE_OPTION', `${problem}. Run ${HELP} for the options.`)
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { greeting } from './greeting.ts'
 
 describe('the greeting', () => {
-  it('has lines that can be copied as a whole, with what they show in one column', () => {
+  it('has lines that can be copied as a whole, with their comments in one column', () => {
     const served = { gatewayUrl: 'http://127.0.0.1:8080', apiUrl: 'http://127.0.0.1:8081' }
     const lines = greeting(served, undefined, 1).match(/^ +curl.*$/gm) ?? []
     expect(lines).toHaveLength(4)

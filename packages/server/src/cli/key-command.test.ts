@@ -29,7 +29,7 @@ it.each([
   [['--route', 'search'], 'search'],
   [['--route', 'search', '--api-key', 'abc'], `6:search47:key:${hash}`],
   [['--header', 'a:1', '--header', 'b:2'], '3:a:13:b:2'],
-])('%j is what the gateway calls a client', async (args, key) => {
+])('%j prints the key that the gateway uses', async (args, key) => {
   expect(await keyOf(args)).toBe(`${key}\n`)
 })
 
@@ -38,16 +38,16 @@ it('reads a secret from standard input, without the end of the line', async () =
   expect(await apiKey(() => 'abc')(undefined)).toBe(`key:${hash}`)
 })
 
-it('hashes what is very long', async () => {
+it('hashes a very long value', async () => {
   expect(await keyOf(['--subject', 'a'.repeat(257)])).toMatch(/^key:[\w-]{43}\n$/)
 })
 
 it.each([
-  [[], 'give what a client is known by'],
-  [['alice'], 'give what a client is known by'],
+  [[], 'name the client by options'],
+  [['alice'], 'name the client by options'],
   [['--api-key', '-'], '--api-key must not be empty'],
   [['--api-key', '-', '--subject', '-'], 'only one value can be read'],
-  [['--api-key', 'Bearer abc 1'], 'read this secret in different ways'],
+  [['--api-key', 'Bearer abc 1'], 'parse this value in different ways'],
   [['--address', '203.0.113.7:80'], 'must be an IP address without a port, got "203.0.113.7:80"'],
   [['--header', 'x-user'], '--header must be NAME:VALUE'],
   [['--route', 'a', '--route', 'b'], '--route can be given once'],

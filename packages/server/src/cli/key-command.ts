@@ -7,18 +7,18 @@ import { type Command, type Io, readArguments } from './command.ts'
 
 const help = `Usage: sluice key OPTION…
 
-Prints the key that a client has in the service: what to write in \`clients\` and \`overrides\` of a
-configuration, and what to ask the API about. Several options are one combined key, in their order.
+Prints the key that identifies a client in the service. Use it in \`clients\` and \`overrides\` of a
+configuration, and in calls to the API. Several options make one combined key, in their order.
 
-Options, each for one kind of \`key\` in the configuration:
+Options, one for each kind of \`key\` in the configuration:
       --address ADDRESS     address
-      --api-key SECRET      api-key:NAME, whatever the name of the header
+      --api-key SECRET      api-key:NAME, with any NAME
       --header NAME:VALUE   header:NAME
       --subject SUBJECT     jwt: the subject of a token
       --route NAME          route: the name of a route
   -h, --help                print this help
 
-With "-" the value is read from standard input, so that no secret gets into the history of a shell.
+With "-" the value is read from standard input, which keeps a secret out of the shell history.
 
 Examples:
   sluice key --api-key - < secret.txt
@@ -35,14 +35,14 @@ const options = {
   help: { type: 'boolean', short: 'h' },
 } as const
 
-/** keyCommand is `sluice key`: the gateway's own code tells what a client is called. */
+/** keyCommand is `sluice key`. It builds the key with the gateway's own code. */
 export const keyCommand: Command = {
   async run(args, io) {
     const { values, positionals, tokens } = readArguments(args, options, 'sluice key --help')
     if (values.help) return io.write(help)
     const given = tokens.flatMap((each) => (each.kind === 'option' ? [each] : []))
     if (given.length === 0 || positionals.length > 0) {
-      throw mistake('give what a client is known by, such as --api-key -. Run sluice key --help.')
+      throw mistake('name the client by options, such as --api-key -. Run sluice key --help.')
     }
     if (given.filter(({ value }) => value === '-').length > 1) {
       throw mistake('only one value can be read from standard input.')
@@ -68,9 +68,9 @@ interface Client {
 function add(client: Client, option: string, value: string): void {
   const { key, headers } = client
   if (option === 'api-key') {
-    // Its header has no part in the key.
+    // The name of the header is not part of the key, so any unique name will do.
     if (plainSecret(value) === undefined) {
-      throw mistake('--api-key: servers read this secret in different ways; the address counts.')
+      throw mistake('--api-key: servers parse this value in different ways. Use a plain token.')
     }
     key.push({ from: 'api-key', name: `secret ${key.length}` })
     headers[`secret ${key.length - 1}`] = value
@@ -92,7 +92,7 @@ function keyOf({ key, headers, address, subject, route }: Client): string {
     addressOf: () => address,
     tokens: { claimsOf: () => ({ sub: subject }) },
   })
-  // Nothing of it is read later: the token is there at once.
+  // `claimsOf` answers at once here, so the key is a string and not a promise.
   return read({ headers } as IncomingMessage) as string
 }
 
@@ -102,9 +102,9 @@ function addressOf(text: string): string {
   throw mistake(`--address must be an IP address without a port, got ${JSON.stringify(text)}.`)
 }
 
-/** What stands in standard input, without the end of its line. */
+/** Reads standard input, without its final line break. */
 async function readValue(io: Io): Promise<string> {
-  if (io.inputIsTerminal) io.note('Reading the value from the terminal; Ctrl-D after it ends it.')
+  if (io.inputIsTerminal) io.note('Reading the value from the terminal. End it with Ctrl-D.')
   const chunks: Buffer[] = []
   for await (const chunk of io.input()) chunks.push(chunk)
   return Buffer.concat(chunks)

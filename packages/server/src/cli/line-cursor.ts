@@ -6,21 +6,21 @@ const SPACE = 32
 const TAB = 9
 const NOTHING: Buffer = Buffer.alloc(0)
 
-// Bounds what one line may hold in memory.
+// Bounds the memory that one line may take.
 const MAX_LINE_BYTES = 64 * 1024 * 1024
 
 /**
- * LineCursor walks over the lines of a chunked input and over the words of each line. It looks at
- * bytes, and decodes a word only when asked for its text.
+ * LineCursor walks over the lines of a chunked input and over the words of each line. It compares
+ * bytes, and decodes a word only in `word()`.
  */
 export interface LineCursor {
   /** The current line, counted from 1; 0 before the first. */
   lineNumber(): number
-  /** Gives the next chunk. Only when `nextLine` has returned false. */
+  /** Sets the next chunk. Call it only after `nextLine` returned false. */
   feed(chunk: Buffer): void
-  /** Says that no chunk follows, so that a last line without a newline becomes a line. */
+  /** Ends the input: a last line without a newline then counts as a line. */
   finish(): void
-  /** Moves to the next whole line; false when that needs another chunk. */
+  /** Moves to the next complete line; false when that needs another chunk. */
   nextLine(): boolean
   /** Moves to the next word of the line; false at its end. Spaces and tabs separate words. */
   nextWord(): boolean
@@ -32,7 +32,7 @@ export interface LineCursor {
 
 /**
  * createLineCursor makes a cursor before the first line. Lines end in `\n` or `\r\n`. `feed` and
- * `nextLine` throw `SLUICE_REPLAY` when a line goes on past `maxLineBytes`, by default 64 MiB.
+ * `nextLine` throw `SLUICE_REPLAY` for a line longer than `maxLineBytes`, by default 64 MiB.
  */
 export function createLineCursor(maxLineBytes = MAX_LINE_BYTES): LineCursor {
   let bytes = NOTHING
@@ -41,7 +41,7 @@ export function createLineCursor(maxLineBytes = MAX_LINE_BYTES): LineCursor {
   let end = 0
   let wordStart = 0
   let wordEnd = 0
-  let carried: Buffer[] = [] // the begun line, of earlier chunks
+  let carried: Buffer[] = [] // the incomplete line, from earlier chunks
   let carriedBytes = 0
 
   function carry(piece: Buffer): void {

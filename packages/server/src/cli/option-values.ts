@@ -10,8 +10,8 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 const MOST_MS = 400 * UNIT_MS.d
 
 /**
- * wholeOption reads the value of an option such as `--top` as a whole number. Like all in this file
- * it throws `SLUICE_OPTION` for anything else.
+ * wholeOption reads the value of an option such as `--top` as a whole number. Like every function
+ * in this file it throws `SLUICE_OPTION` for anything else.
  */
 export function wholeOption(name: string, text: string, least: number, most: number): number {
   const value = Number(text)
@@ -29,7 +29,7 @@ export function durationOption(name: string, text: string, leastMs = 0): number 
   throw mistake(name, `a time ${range}, such as 500ms, 90s, 10m or 1h`, text)
 }
 
-/** choiceOption reads one of the words that an option knows. */
+/** choiceOption reads the value of an option as one of its known words. */
 export function choiceOption<const T extends string>(
   name: string,
   text: string,

@@ -63,7 +63,7 @@ describe('a mistake', () => {
     await expect(run([missing])).rejects.toThrow(`cannot read ${JSON.stringify(missing)}: ENOENT`)
   })
 
-  it('of naming a folder is reported like a missing file', async () => {
+  it('in naming a folder is reported like a missing file', async () => {
     await expect(run([folder])).rejects.toThrow(/^cannot read .*EISDIR/)
   })
 
@@ -74,7 +74,7 @@ describe('a mistake', () => {
   it('of two files or an unknown option is refused before anything is read', async () => {
     await expect(run(['a', 'b'])).rejects.toThrow('replay reads one file, got 2.')
     await expect(run(['--fast'])).rejects.toThrow(
-      "Unknown option '--fast'. Run sluice replay --help for what is accepted.",
+      "Unknown option '--fast'. Run sluice replay --help for the options.",
     )
   })
 })
@@ -88,7 +88,7 @@ it.each(['--help', '-h'])('%s prints the help and an example that is true', asyn
   expect(replayed.output).toBe(printed.replace(/^ {2}/gm, ''))
 })
 
-/** The arithmetic of the format once more, in nothing but bigints; counts what it went through. */
+/** A second implementation of the format in bigints, which counts the branches it takes. */
 function createOracle(
   capacity: bigint,
   window: bigint,
@@ -160,6 +160,6 @@ it('answers random streams as the arithmetic of the format does, however they ar
     expect((await run([], chunks)).output).toBe(expected)
   })
   await fc.assert(property, { numRuns: 1000 })
-  // The streams are worth something only if every branch is common in them.
+  // The streams test something only if every branch is common in them.
   expect(Math.min(seen.allow, seen.deny, seen.partial)).toBeGreaterThan(1000)
 })

@@ -5,17 +5,17 @@ import { replayStream } from './replay-stream.ts'
 
 const help = `Usage: sluice replay [FILE]
 
-Answers each request of a recorded stream with "allow" or "deny", in integers and on the
-timestamps of the stream. Reads standard input when FILE is missing or "-".
+Answers each request of a recorded stream with "allow" or "deny". It computes with integers, and
+takes the time from the stream. Reads standard input when FILE is missing or "-".
 
 Input, line by line:
-  CAPACITY                     tokens of a full bucket; every client has a bucket of its own
+  CAPACITY                     tokens of a full bucket; every client has its own bucket
   WINDOW                       time in which an empty bucket becomes full
-  COUNT                        lines that follow; later ones are not read
+  COUNT                        number of lines that follow; later lines are not read
   request CLIENT TIMESTAMP     printed as "allow" or "deny"; other lines print nothing
 
-The first three may share a line. All numbers are integers of any size; time has the unit that
-you give it. Words are separated by spaces or tabs.
+The first three may share a line. All numbers are integers of any size; WINDOW and TIMESTAMP are in
+the same unit, which you choose. Words are separated by spaces or tabs.
 
 Options:
   -h, --help    print this help

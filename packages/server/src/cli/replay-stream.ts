@@ -9,7 +9,7 @@ const REQUEST_HELP = 'Write it like: request alice 10'
 
 /**
  * replayStream reads a replay from `chunks` and writes a line `allow` or `deny` per request, at
- * least once per chunk, so that a peer that waits for its answer gets it. It stops reading after
+ * least once per chunk, so that an interactive peer gets its answers. It stops reading after
  * the counted lines. Throws `SLUICE_REPLAY` with the line number for malformed input, after the
  * answers to the lines before it were written. Memory grows with the clients, not with the lines.
  */
@@ -39,11 +39,11 @@ export async function replayStream(
 
 /** Answers turns the lines of a cursor into the text to print. */
 interface Answers {
-  /** Takes the lines there are; true when the replay is complete. */
+  /** Processes the complete lines so far; true when the replay is complete. */
   advance(): boolean
-  /** The text gathered since the last call. */
+  /** Returns the output since the last call. */
   drain(): string
-  /** What to throw when the input ends before the replay is complete. */
+  /** Returns the error to throw when the input ends before the replay is complete. */
   endedEarly(): SluiceError
 }
 
@@ -61,7 +61,7 @@ function createAnswers(lines: LineCursor): Answers {
         const found = quoted(lines.word())
         throw malformed(lines, `nothing may follow the count on its line, got ${found}.`)
       }
-      header.push(headerFigure(lines, HEADER[header.length]))
+      header.push(headerNumber(lines, HEADER[header.length]))
     }
     if (header.length < HEADER.length) return
     state = createReplay(header[0], header[1])
@@ -101,11 +101,11 @@ function createAnswers(lines: LineCursor): Answers {
   }
 }
 
-function headerFigure(lines: LineCursor, name: string): bigint {
-  // Editors put a byte order mark in front of the first figure.
+function headerNumber(lines: LineCursor, name: string): bigint {
+  // Editors may put a byte order mark in front of the first number.
   const word = lines.word().replace(/^\xef\xbb\xbf/, '')
-  const figure = INTEGER.test(word) ? BigInt(word) : -1n
-  if (figure >= 0n) return figure
+  const number = INTEGER.test(word) ? BigInt(word) : -1n
+  if (number >= 0n) return number
   throw malformed(
     lines,
     `the ${name} must be a whole number from 0 up, got ${quoted(word)}. ${HEADER_HELP}`,
@@ -136,7 +136,7 @@ function malformed(lines: LineCursor, problem: string, cause?: unknown): SluiceE
   return new SluiceError('SLUICE_REPLAY', `line ${line}: ${problem}`, { cause })
 }
 
-/** Shows a latin1 word as the UTF-8 it most likely was, without control characters, and short. */
+/** Shows a latin1 word as the UTF-8 it most likely was: short, without control characters. */
 function quoted(word: string): string {
   const start = Buffer.from(word.slice(0, 60), 'latin1').toString('utf8')
   const safe = start.replace(/\p{C}/gu, '\ufffd')

@@ -2,7 +2,7 @@ import { SluiceError } from 'sluice'
 import { ConfigError, problemLine } from '../config/config-error.ts'
 import type { Io } from './command.ts'
 
-/** reportProblems runs what reads a configuration, and prints each problem on a line of its own. */
+/** reportProblems calls `read` and prints each problem of the configuration on its own line. */
 export async function reportProblems<T>(
   file: string,
   io: Io,

@@ -19,22 +19,23 @@ import { version } from './version.ts'
 
 const help = `Usage: sluice serve [OPTIONS]
 
-Starts the gateway, and the API for decisions and operators. Without a configuration it starts a
-demonstration in memory.
+Starts the gateway, and the API for decisions and administration. Without a configuration it starts
+a demonstration with a store in memory.
 
 Options:
-  -c, --config FILE   the configuration (YAML or JSON); read again on SIGHUP and when it changes
-      --workers N     processes that serve on the same ports, or auto for one a core (default 1);
+  -c, --config FILE   the configuration (YAML or JSON); reloaded on SIGHUP and when it changes
+      --workers N     worker processes that share the ports, or auto for one per core (default 1);
                       more than one need a store in Redis
       --log-level L   trace, debug, info (default), warn, error or silent
   -h, --help          print this help
 
-Exit codes: 0 after SIGTERM or SIGINT, 1 if it cannot start, 2 for a mistake in the configuration.
+Exit codes: 0 after SIGTERM or SIGINT, 1 if it cannot start, 2 for a mistake in the options or the
+configuration.
 `
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent']
 
-/** serveCommand runs the service until it is told to stop. */
+/** serveCommand runs the service until a signal stops it. */
 export const serveCommand: Command = {
   async run(args, io) {
     const options = {
@@ -59,7 +60,7 @@ export const serveCommand: Command = {
     checkWorkers(workers, settings)
     const logger = pino({ level }, pino.destination({ dest: 2, sync: false }))
     const warn = (settings: Settings) => {
-      // Without a gateway, keys may all come from programs.
+      // Without upstreams the keys all come from API callers, which may use any key.
       const isGateway = settings.routes.some(({ upstream }) => upstream)
       const stray = isGateway && cluster.isPrimary ? strayNote(settings) : []
       if (stray.length > 0) logger.warn(stray.join(' '))
@@ -71,7 +72,7 @@ export const serveCommand: Command = {
       const crew = await startWorkers(workers, logger)
       await io.write(greeting(crew, file, workers))
       process.on('SIGHUP', crew.reload)
-      logger.info(`${await stopped()}: finishing what is under way`)
+      logger.info(`${await stopped()}: finishing the requests in progress`)
       return crew.close()
     }
 
@@ -97,34 +98,34 @@ export const serveCommand: Command = {
     const reload = async () => {
       if (isStopping) return
       await app.reload().catch((error: Error) => {
-        logger.error(`the configuration was not taken over: ${error.message}`)
+        logger.error(`the configuration was not reloaded: ${error.message}`)
       })
     }
     process.on('SIGHUP', reload)
     const unwatch = file === undefined ? () => {} : watchConfig(file, reload)
     const signal = await stopped()
     isStopping = true
-    logger.info(`${signal}: finishing what is under way`)
+    logger.info(`${signal}: finishing the requests in progress`)
     unwatch()
     await app.close()
-    // The channel to the primary would keep it going.
+    // The open channel to the primary would keep the process alive.
     if (cluster.isWorker) process.disconnect()
   },
 }
 
-/** Resolves with what ends this process: a signal, or the end of the one that started it. */
+/** Resolves with the reason to stop: a signal, or the loss of the primary. */
 function stopped(): Promise<string> {
   return new Promise((resolve) => {
-    // A second one ends it at once.
+    // Without these listeners, a second signal ends the process at once.
     const stop = (signal: string) => {
       process.off('SIGTERM', stop)
       if (cluster.isPrimary) process.off('SIGINT', stop)
       resolve(signal)
     }
     process.on('SIGTERM', stop)
-    // A terminal tells all processes at once, and the primary tells the others.
+    // A terminal sends SIGINT to all processes; workers wait for the primary instead.
     process.on('SIGINT', cluster.isWorker ? () => {} : stop)
-    process.once('disconnect', () => resolve('the primary has gone'))
+    process.once('disconnect', () => resolve('the primary has exited'))
   })
 }
 

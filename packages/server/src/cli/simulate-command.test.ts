@@ -62,7 +62,7 @@ const formats: Record<string, string> = {
 }
 
 describe.each(Object.entries(formats))('the format %s', (format, text) => {
-  it('is found out, read from standard input or a file, plain or gzip', async () => {
+  it('is detected, read from standard input or a file, plain or gzip', async () => {
     const args = ['--rule', '2/10s fixed-window']
     const found = await report(args, text)
     expect(found.source).toMatchObject({ lines: 4, unreadable: 0 })
@@ -72,7 +72,7 @@ describe.each(Object.entries(formats))('the format %s', (format, text) => {
     expect(found.ruleSets[0].top).toEqual([{ key: '192.0.2.1', requests: 4, refused: 1 }])
     const { source: _, ...figures } = found
 
-    // The name says nothing of how it is packed.
+    // The name does not reveal the compression.
     for (const [name, bytes] of [
       ['plain.gz', Buffer.from(text)],
       ['packed.log', Buffer.concat([gzipSync(text.slice(0, 9)), gzipSync(text.slice(9))])],
@@ -86,7 +86,7 @@ describe.each(Object.entries(formats))('the format %s', (format, text) => {
   })
 })
 
-it('refuses of a log what the limiter refuses when it is asked line by line', async () => {
+it('refuses the same requests as the limiter that decides line by line', async () => {
   const step = fc.record({
     key: fc.constantFrom('a', 'b', 'é\\"'),
     afterUs: fc.oneof(fc.nat(3), fc.nat(90_000)),
@@ -148,7 +148,7 @@ describe('fields', () => {
   })
 })
 
-it('takes JSON with some outcome of its own for what it is', async () => {
+it('reads JSON that has an outcome field of its own as JSON', async () => {
   const line = JSON.stringify({ ts: 1, ip: '192.0.2.1', outcome: 'success' })
   const { source } = await report([], `${line}\n`)
   expect(source).toMatchObject({
@@ -157,7 +157,7 @@ it('takes JSON with some outcome of its own for what it is', async () => {
   })
 })
 
-it('says that there were more clients than it followed, on the page too', async () => {
+it('reports that there were more clients than it tracks, on the page too', async () => {
   const text = ['a', 'b', 'c', 'd', 'e']
     .map((key, i) => JSON.stringify({ time: 1, key, outcome: i > 1 ? 'allowed' : 'unheard of' }))
     .join('\n')
@@ -183,7 +183,7 @@ it('suggests nothing where all costs are 0', async () => {
 })
 
 describe('broken lines', () => {
-  it('are counted and told, and the others count', async () => {
+  it('are counted and reported, and the others are simulated', async () => {
     const hostile = Buffer.concat([
       Buffer.from(`${combined(0)}\nnonsense\n\n192.0.2.1 - - [yesterday] "GET /"\n`),
       Buffer.of(0xff, 0xfe, 10),
@@ -235,7 +235,7 @@ describe('broken lines', () => {
     expect(traffic).toMatchObject({ requests: 2, clients: 2 })
   })
 
-  it('in CSV may have names twice that nobody looks for', async () => {
+  it('in CSV may repeat the names of unused columns', async () => {
     const { source, traffic } = await report([], 'time,,note,key,,note\n1,x,x,a,x,x\n2,x,x,b,x,x\n')
     expect(source).toMatchObject({ lines: 2, unreadable: 0 })
     expect(traffic).toMatchObject({ requests: 2, clients: 2 })
@@ -264,14 +264,14 @@ it('puts lines in order, and the clock never steps back', async () => {
   expect(found.ruleSets[0].refused).toBe(0)
   expect(found.traffic.startTime).toBe('2026-11-16T18:00:03.000Z')
 
-  // More lines than are held back: the first of all comes too late.
+  // More lines than the reorder buffer holds: the first of all comes too late.
   const many = [...Array(5_000).fill(combined(9)), combined(1)].join('\n')
   const late = await report([], many)
   expect(late.source).toMatchObject({ reordered: 0, late: 1 })
   expect(late.traffic).toMatchObject({ requests: 5_001, spanMs: 0 })
 })
 
-it('says that times are whole seconds, where they are', async () => {
+it('warns where times are whole seconds', async () => {
   const page = join(folder, 'seconds.html')
   const { output } = await run(['--html', page], [combined(1), combined(2)].join('\n'))
   expect(output).toContain('times are whole seconds')
@@ -325,7 +325,7 @@ routes:
     expect(config.change).toMatchObject({ newlyRefused: 3, stillAllowed: 10, unknown: 0 })
   })
 
-  it('moves clients to other tiers than those that the log has them in', async () => {
+  it('moves clients to other tiers than those in the log', async () => {
     const file = join(folder, 'moved.yaml')
     await writeFile(file, yaml)
     const line = (key: string, tier: string, route: string) =>
@@ -334,7 +334,7 @@ routes:
       ...Array(2).fill(line('alice', 'free', 'catch-all')),
       ...Array(2).fill(line('alice', 'free', '')),
       ...Array(2).fill(line('carol', 'pro', 'catch-all')),
-      // Asked for over the API, which may name a tier for a client that nobody knows.
+      // A call of the API, which may name a tier for an unknown client.
       ...Array(2).fill(line('dave', 'pro', '')),
       line('bob', 'free', ''),
     ].join('\n')
@@ -355,7 +355,7 @@ routes:
     ])
   })
 
-  it('finds no change, and no delay, where a route stays in shadow', async () => {
+  it('finds no change, and no delay, where a route stays in shadow mode', async () => {
     const file = join(folder, 'stays.yaml')
     const line = (route: string, outcome: string) =>
       JSON.stringify({ time: '2026-11-16T18:00:00Z', key: 'erin', route, outcome })
@@ -375,7 +375,7 @@ routes:
     expect(await changeOf('rules: 1/1h')).toMatchObject({ newlyRefused: 2, stillAllowed: 1 })
   })
 
-  it('tells how many refusals are on routes in shadow', async () => {
+  it('reports how many refusals are on routes in shadow mode', async () => {
     const file = join(folder, 'shadow.yaml')
     await writeFile(file, yaml.replace('rules: 1/1h', 'rules: 1/1h\n    shadow: true'))
     const line = (route: string) =>
@@ -390,7 +390,7 @@ routes:
     expect(await readFile(page, 'utf8')).toContain(told)
   })
 
-  it('with a mistake is told line by line, before the log is read', async () => {
+  it('with mistakes is reported line by line, before the log is read', async () => {
     const file = join(folder, 'wrong.yaml')
     await writeFile(file, 'tiers:\n  free: many\n')
     const failed = run(['--config', file], new Error('not to be read'))
@@ -398,7 +398,7 @@ routes:
   })
 })
 
-it('writes a page that holds no mark-up of a hostile key, and asks for nothing', async () => {
+it('writes a page that escapes hostile keys and loads nothing', async () => {
   const key = `</td><script>alert(1)</script>"'&\u001b[31m`
   const text = Array(3)
     .fill(JSON.stringify({ ts: 1, key, tier: key }))
@@ -410,7 +410,7 @@ it('writes a page that holds no mark-up of a hostile key, and asks for nothing',
   expect(page).not.toMatch(/<script|https?:/)
   expect(page).not.toContain('\u001b')
   expect(page).toContain("default-src 'none'")
-  // Neither does a terminal get to obey it.
+  // The terminal gets no control characters either.
   expect(output).not.toContain('\u001b')
   expect(output).toContain('\\u{1b}[31m')
 })
@@ -428,23 +428,23 @@ describe('a mistake', () => {
       'SLUICE_OPTION',
       '--for must be a time from 1ms to 400d',
     ],
-    [['--seed', '2'], 'SLUICE_OPTION', '--seed goes with --scenario'],
+    [['--seed', '2'], 'SLUICE_OPTION', '--seed needs --scenario'],
     [['--key', 'cookie'], 'SLUICE_OPTION', '--key must be address or user'],
     [['--top', '-1'], 'SLUICE_OPTION', '--top must be a whole number from 0 to 1,000, got "-1"'],
     [
       ['--scenario', 'steady', '--rate', '1000000', '--for', '1h'],
       'SLUICE_OPTION',
-      'that would be up to 3,600,000,000 requests, and 50,000,000 are the most. Lower --rate',
+      'the scenario has up to 3,600,000,000 requests, the maximum is 50,000,000. Lower --rate',
     ],
     [
       ['--scenario', 'retry-storm', '--rate', '10000'],
       'SLUICE_OPTION',
-      'that would be up to 60,000,000 requests',
+      'the scenario has up to 60,000,000 requests',
     ],
     [['/nowhere/access.log'], 'SLUICE_OPTION', 'cannot read "/nowhere/access.log": ENOENT'],
     [['--config', '/nowhere.yaml'], 'SLUICE_OPTION', 'cannot read "/nowhere.yaml": ENOENT'],
     [['--html', '/nowhere/a.html'], 'SLUICE_OPTION', 'cannot write "/nowhere/a.html": ENOENT'],
-  ])('%j is told', async (args, code, message) => {
+  ])('%j is reported', async (args, code, message) => {
     const failed = run(args, formats.combined)
     await expect(failed).rejects.toMatchObject({ code, message: expect.stringContaining(message) })
   })
@@ -452,7 +452,7 @@ describe('a mistake', () => {
   it('of a key for JSON says how to name the field', () =>
     expect(run(['--key', 'user'], formats.json)).rejects.toThrow('Name the field: --key-field'))
 
-  it('of a gzip file that was cut off is told', () =>
+  it('of a truncated gzip file is reported', () =>
     expect(run([], gzipSync(formats.combined).subarray(0, 40))).rejects.toThrow(
       'cannot read standard input: unexpected end of file',
     ))
@@ -466,7 +466,7 @@ it('does not read a log for a page that cannot be written', async () => {
 it.runIf(process.platform === 'linux')(
   'gives the report also where the page fails at the end',
   async () => {
-    // Opens for any text, and takes none.
+    // Can be opened for appending, but every write fails.
     const printed: string[] = []
     const failed = simulateCommand.run(['--html', '/dev/full'], {
       async *input() {
@@ -481,14 +481,14 @@ it.runIf(process.platform === 'linux')(
   },
 )
 
-it('shows how far a scenario has come', async () => {
+it('shows the progress of a scenario', async () => {
   const args = ['--scenario', 'steady', '--rate', '20000', '--for', '1m', '--rule', '1/1s']
   const { statuses } = await run(args)
   expect(statuses.at(-1)).toBe('')
   expect(statuses[0]).toMatch(/ % of 1,200,000 requests, [\d,.]+ requests\/s, about .* left$/)
 })
 
-it('shows how far it has come, and takes that away at the end', async () => {
+it('shows its progress, and clears it at the end', async () => {
   const { statuses } = await run([], formats.combined)
   expect(statuses.at(-1)).toBe('')
 })
@@ -499,7 +499,7 @@ it('explains itself with --help', async () => {
   for (const line of output.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
 })
 
-it('knows clients of IPv6 by their network, as the gateway does', async () => {
+it('identifies IPv6 clients by their network, as the gateway does', async () => {
   const log = ['2001:db8::1', '2001:db8::2', '2001:db8:0:1::1', '::ffff:192.0.2.1', '192.0.2.1']
   const { traffic, ruleSets } = await report(
     ['--rule', '1/1m'],

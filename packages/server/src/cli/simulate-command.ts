@@ -25,46 +25,46 @@ import { version } from './version.ts'
 
 const help = `Usage: sluice simulate [FILE…] [OPTIONS]
 
-Tells what limits would have done to the traffic of a log, or of a made-up scenario, and suggests
-limits from what clients use. The limiter that serves production decides, on a clock that follows
-the log. Reads standard input when there is no FILE, or for "-"; several files one after the other.
-Logs are plain or gzip, and of any size.
+Shows what limits would have done to the traffic in a log, or in a generated scenario, and suggests
+limits from what clients use. The limiter that serves production makes the decisions, on a clock
+that follows the log. Reads standard input when there is no FILE, or for "-"; several files are read
+in their order. Logs are plain or gzip, and of any size.
 
-Rules; several of either are compared in one pass, without any you get suggestions alone:
-      --rule RULES         such as '60/1m burst 20'; several with a comma between must all allow:
+Rules; several are compared in one pass, and without any the report has only suggestions:
+      --rule RULES         such as '60/1m burst 20'; all rules of a comma-separated list must allow:
                            '5/1s, 1000/1d fixed-window'
       --config FILE        the tiers, clients, overrides and routes of a configuration
 
 Logs:
-      --format FORMAT      ${FORMATS.join(', ')} (default: found out)
-      --key KEY            combined: who is a client, address (default) or user
-      --time-field NAME    json and csv: the fields to take; a.b is the field b of a
+      --format FORMAT      ${FORMATS.join(', ')} (default: detected)
+      --key KEY            combined: address (default) or user identifies the client
+      --time-field NAME    json and csv: names of the fields; a.b is the field b of a
       --key-field NAME
       --cost-field NAME
       --tier-field NAME
-      --path-field NAME    json and csv: what the routes of a --config are chosen by
+      --path-field NAME    json and csv: what the routes of --config match
       --method-field NAME
       --host-field NAME
 
-Scenarios, in place of a log:
+Scenarios, instead of a log:
       --scenario NAME      ${Object.entries(SCENARIOS)
         .map(([name, about]) => `${name.padEnd(12)}${about}`)
         .join(`\n${' '.repeat(27)}`)}
-      --clients N          how many (default 100)
-      --rate N             requests a second, of all together (default 100)
-      --for TIME           how long, such as 90s, 10m or 1d (default 10m)
-      --seed N             another number is another run (default 1)
+      --clients N          number of clients (default 100)
+      --rate N             requests per second of all clients together (default 100)
+      --for TIME           duration, such as 90s, 10m or 1d (default 10m)
+      --seed N             seed of the random traffic (default 1)
 
 Output:
-      --json               the report as JSON, see docs/operate/simulate.md
-      --html FILE          a page with plots, too
-      --top N              clients refused most that are listed (default 10)
-      --max-clients N      clients followed one by one (default 2000000)
+      --json               print the report as JSON, see docs/operate/simulate.md
+      --html FILE          also write a page with plots
+      --top N              number of most refused clients to list (default 10)
+      --max-clients N      number of clients to track individually (default 2000000)
   -h, --help               print this help
 
-      --fleet              many nodes that share one Redis; see --fleet --help
+      --fleet              simulate many nodes that share one Redis; see --fleet --help
 
-Exit code: 0 when there is a report, 2 for a mistake or a log of which no line can be read.
+Exit code: 0 when there is a report, 2 for a mistake or a log without a readable line.
 
 Examples:
   sluice simulate access.log
@@ -113,19 +113,19 @@ const LOG_OPTIONS = [
 const ROUTE_OPTIONS = ['path-field', 'method-field', 'host-field'] as const
 const SCENARIO_OPTIONS = ['clients', 'rate', 'for', 'seed'] as const
 
-/** The most requests of a scenario: about a minute of work for one rule. */
+/** The largest number of requests of a scenario: about a minute of work for one rule. */
 const MOST_REQUESTS = 50_000_000
 
-/** simulateCommand is `sluice simulate`: it tells what limits would have done. */
+/** simulateCommand is `sluice simulate`: it shows what limits would have done to traffic. */
 export const simulateCommand: Command = {
   async run(args, io) {
     if (args.includes('--fleet')) return fleetCommand.run(args, io)
     const { values, positionals } = readArguments(args, options, 'sluice simulate --help')
     if (values.help) return io.write(help)
     const { html } = values
-    // A long log is not read for a page that cannot be written.
+    // Fail before reading a long log if the page cannot be written.
     if (html !== undefined) await writing(html, async () => (await open(html, 'a')).close())
-    if (values.config === undefined) refuseOthers(values, ROUTE_OPTIONS, 'goes with --config')
+    if (values.config === undefined) refuseOthers(values, ROUTE_OPTIONS, 'needs --config')
     const { proposals, paths } = await readProposals(values, io)
     const common = {
       proposals,
@@ -148,7 +148,7 @@ export const simulateCommand: Command = {
   },
 }
 
-/** The command as a shell would take it. */
+/** Quotes the command for a shell. */
 function commandText(args: readonly string[]): string {
   const quoted = args.map((arg) =>
     /^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`,
@@ -156,7 +156,7 @@ function commandText(args: readonly string[]): string {
   return ['sluice simulate', ...quoted].join(' ')
 }
 
-/** Reads the rules at once, so that a mistake in them is told before a long log is read. */
+/** Parses the rules first, so that a mistake in them is reported before a long log is read. */
 async function readProposals(values: Values, io: Io) {
   const rules = (values.rule ?? []).map((text) => ({ text, rules: parseProposal(text) }))
   const configs: { file: string; settings: Settings }[] = []
@@ -187,7 +187,7 @@ async function settingsOf(file: string, io: Io): Promise<Settings> {
 }
 
 function logOf(values: Values, files: readonly string[], paths: PathNeed, io: Io) {
-  refuseOthers(values, SCENARIO_OPTIONS, 'goes with --scenario')
+  refuseOthers(values, SCENARIO_OPTIONS, 'needs --scenario')
   const format =
     values.format === undefined ? undefined : choiceOption('--format', values.format, FORMATS)
   if (files.length === 0 && io.inputIsTerminal) {
@@ -215,11 +215,11 @@ function logOf(values: Values, files: readonly string[], paths: PathNeed, io: Io
 }
 
 function scenarioOf(name: string, values: Values, files: readonly string[]): ScenarioOptions {
-  refuseOthers(values, LOG_OPTIONS, 'is for logs, and --scenario reads none')
+  refuseOthers(values, LOG_OPTIONS, 'is for logs, and --scenario reads no log')
   if (files.length > 0) {
     throw new SluiceError(
       'SLUICE_OPTION',
-      `--scenario reads no log, got ${JSON.stringify(files[0])}. Give the one or the other.`,
+      `--scenario reads no log, got ${JSON.stringify(files[0])}. Give a file or --scenario.`,
     )
   }
   const scenario = {
@@ -233,8 +233,8 @@ function scenarioOf(name: string, values: Values, files: readonly string[]): Sce
   if (requests <= MOST_REQUESTS) return scenario
   throw new SluiceError(
     'SLUICE_OPTION',
-    `that would be up to ${requests.toLocaleString('en')} requests, and ` +
-      `${MOST_REQUESTS.toLocaleString('en')} are the most. Lower --rate or --for.`,
+    `the scenario has up to ${requests.toLocaleString('en')} requests, the maximum is ` +
+      `${MOST_REQUESTS.toLocaleString('en')}. Lower --rate or --for.`,
   )
 }
 

@@ -32,7 +32,7 @@ function fileWith(text: string): string {
   return file
 }
 
-it('says the period of a rule that follows the calendar', async () => {
+it('prints the period of a rule that follows the calendar', async () => {
   const yaml =
     'tiers:\n  free: 5000/month calendar-window\nupstreams:\n  main: http://127.0.0.1:1\n'
   const { out } = await run(fileWith(yaml))
@@ -43,18 +43,18 @@ it('says the period of a rule that follows the calendar', async () => {
   )
 })
 
-it('prints what it understood of a good file', async () => {
+it('prints a summary of a valid file', async () => {
   const file = fileWith(demoConfig)
   expect(await run(file)).toEqual({
-    out: `${file} is good.
+    out: `${file} is valid.
 
 Tiers:
   free (default): 60 in 1m, at most 20 at once (token-bucket)
   pro: 600 in 1m, at most 100 at once (token-bucket) and 100000 in 1d (fixed-window)
   internal: unlimited
-Clients: 2 in a tier by name, 0 with rules of their own
+Clients: 2 in a listed tier, 0 with overrides
 
-Routes, the first that matches counts:
+Routes (the first match applies):
   search: /search/** (the tier's rules, by address, cost 5, to demo)
   health: /health (open, to demo)
   everything: /** (the tier's rules, by address, to demo)
@@ -62,7 +62,7 @@ Routes, the first that matches counts:
 Store: memory
 Gateway: 127.0.0.1:8080
 API: 127.0.0.1:8081
-Admin tokens: none, so only this machine may ask the API
+Admin tokens: none, so only this machine may call the API
 `,
     notes: [],
     error: undefined,
@@ -86,11 +86,11 @@ it('does not print the password of a store', async () => {
   expect(out).not.toContain('hunter2')
 })
 
-it('tells how many admin tokens there are, and none of them', async () => {
+it('prints how many admin tokens there are, and none of them', async () => {
   const tokens = ['a-secret-of-22-letters', { token: 'another-secret-of-mine', access: 'read' }]
   const told = async (list: unknown[]) =>
     (await run(fileWith(JSON.stringify({ tiers: { a: '1/1s' }, admin: { tokens: list } })))).out
-  expect(await told(tokens)).toContain('Admin tokens: 2, 1 of them only to read\n')
+  expect(await told(tokens)).toContain('Admin tokens: 2, 1 of them read-only\n')
   expect(await told(tokens)).not.toContain('secret')
   expect(await told(tokens.slice(0, 1))).toContain('Admin tokens: 1\n')
 })
@@ -103,14 +103,14 @@ it('prints help and the schema', async () => {
   })
 })
 
-it('wants one file that can be read', async () => {
+it('requires exactly one readable file', async () => {
   expect((await run()).error.message).toContain('validate checks one file, got none')
   expect((await run('a', 'b')).error.message).toContain('got 2')
   expect((await run(join(folder, 'missing'))).error.message).toContain('ENOENT')
   expect((await run('--no')).error.code).toBe('SLUICE_OPTION')
 })
 
-it('warns of clients that no request can be', async () => {
+it('warns of clients whose key no request can have', async () => {
   const file = fileWith(`tiers: { free: 60/1m, pro: 600/1m }
 key: api-key:x-api-key
 clients: { x-api-key:alice: pro, 192.0.2.1: pro }
@@ -118,9 +118,9 @@ overrides: { alice: 5/1s }
 `)
   const { out, notes, error } = await run(file)
   expect(error).toBeUndefined()
-  expect(out).toContain('is good.')
+  expect(out).toContain('is valid.')
   expect(notes).toEqual([
-    `${file}: warning: no request has the key "x-api-key:alice", "alice", so it counts only where a program asks the API by it.`,
+    `${file}: warning: no request can have the key "x-api-key:alice", "alice", so it applies only to callers of the API that send it.`,
     '  Keys of requests look like: key:HASH (sluice key --api-key - prints it). See docs/reference/config.md, Keys.',
   ])
 })
@@ -128,13 +128,13 @@ overrides: { alice: 5/1s }
 it.each([
   ['header:Authorization', 'header:authorization', 'api-key:authorization or jwt'],
   ['[header:x-api-key, route]', 'header:x-api-key', 'api-key:x-api-key'],
-])('warns of secrets in the open: key: %s', async (key, named, instead) => {
+])('warns of a key that exposes secrets: %s', async (key, named, instead) => {
   const file = fileWith(`tiers: { a: 1/1s }\nkey: ${key}\n`)
   const { out, notes } = await run(file)
-  expect(out).toContain('is good.')
+  expect(out).toContain('is valid.')
   expect(notes).toEqual([
-    `${file}: warning: the key ${named} shows secrets of clients in logs, lists and the store.`,
-    expect.stringContaining(`Use ${instead}: only a hash`),
+    `${file}: warning: the key ${named} exposes secrets of clients in logs, lists and the store.`,
+    expect.stringContaining(`Use ${instead}, which keeps only a hash`),
   ])
 })
 

@@ -10,24 +10,24 @@ import { reportProblems } from './report-problems.ts'
 
 const help = `Usage: sluice validate FILE
 
-Checks a configuration without starting anything, and prints what was understood. Variables such
-as \${NAME} are taken from the environment.
+Checks a configuration without starting anything, and prints a summary. Variables such as \${NAME}
+are taken from the environment.
 
 Options:
       --schema  print the JSON Schema of a configuration, for editors
   -h, --help    print this help
 
-Every mistake is printed as FILE:LINE:COLUMN  path: what is wrong. docs/reference/config.md lists all fields.
-A name in \`clients\` or \`overrides\` that no request can have is a warning, and so is a \`key\` such as
-header:authorization, by which secrets show up in logs.
+Each mistake is printed as FILE:LINE:COLUMN  path: what is wrong. docs/reference/config.md lists all
+fields. It warns of names in \`clients\` and \`overrides\` that no request can have as its key, and of a
+\`key\` such as header:authorization, which exposes secrets in logs.
 
-Exit code: 0 for a good file, 2 for one with mistakes or that cannot be read.
+Exit code: 0 for a valid file, 2 for a file with mistakes or that cannot be read.
 
 Example:
   $ sluice validate sluice.yaml
 `
 
-/** validateCommand is `sluice validate FILE`: it tells what is wrong with a configuration. */
+/** validateCommand is `sluice validate FILE`: it reports what is wrong with a configuration. */
 export const validateCommand: Command = {
   async run(args, io) {
     const options = {
@@ -38,10 +38,10 @@ export const validateCommand: Command = {
     if (values.help) return io.write(help)
     if (values.schema) return io.write(`${JSON.stringify(configJsonSchema(), null, 2)}\n`)
     if (positionals.length !== 1) {
-      const came = positionals.length === 0 ? 'none' : positionals.length
+      const count = positionals.length === 0 ? 'none' : positionals.length
       throw new SluiceError(
         'SLUICE_OPTION',
-        `validate checks one file, got ${came}. Run: sluice validate FILE`,
+        `validate checks one file, got ${count}. Run: sluice validate FILE`,
       )
     }
     const [file] = positionals
@@ -54,9 +54,9 @@ export const validateCommand: Command = {
     })
     const read = () => readConfig(text, file, process.env)
     const settings = await reportProblems(file, io, read)
-    for (const [what, hint] of [strayNote(settings), secretNote(settings)]) {
-      if (!what) continue
-      io.note(`${file}: warning: ${what}`)
+    for (const [problem, hint] of [strayNote(settings), secretNote(settings)]) {
+      if (!problem) continue
+      io.note(`${file}: warning: ${problem}`)
       io.note(`  ${hint}`)
     }
     return io.write(summaryOf(file, settings))
@@ -65,18 +65,18 @@ export const validateCommand: Command = {
 
 function summaryOf(file: string, settings: Settings): string {
   const { store, tiers, defaultTier, routes } = settings
-  const lines = [`${file} is good.`, '', 'Tiers:']
+  const lines = [`${file} is valid.`, '', 'Tiers:']
   for (const [name, rules] of Object.entries(tiers)) {
     const mark = name === defaultTier ? ' (default)' : ''
     lines.push(`  ${name}${mark}: ${rulesText(rules)}`)
   }
   const listed = Object.keys(settings.clients).length
   const own = Object.keys(settings.overrides).length
-  lines.push(`Clients: ${listed} in a tier by name, ${own} with rules of their own`)
-  lines.push('', 'Routes, the first that matches counts:')
+  lines.push(`Clients: ${listed} in a listed tier, ${own} with overrides`)
+  lines.push('', 'Routes (the first match applies):')
   for (const route of routes) lines.push(`  ${routeText(route)}`)
   if (routes.every(({ upstream }) => !upstream)) {
-    lines.push('  There is no upstream: the gateway answers 404, and only the API decides.')
+    lines.push('  No upstream: the gateway answers 404, and only the API makes decisions.')
   }
   const urls = store.urls.map((url) => new URL(url).host).join(', ')
   const where = urls === '' ? '' : ` at ${urls}, on failure: ${store.onFailure}`
@@ -88,11 +88,11 @@ function summaryOf(file: string, settings: Settings): string {
   return lines.join('\n')
 }
 
-/** How many there are; what they are is nobody's business. */
+/** Counts the tokens, and never shows them. */
 function tokensText({ admin: { tokens } }: Settings): string {
-  if (tokens.length === 0) return 'none, so only this machine may ask the API'
+  if (tokens.length === 0) return 'none, so only this machine may call the API'
   const reading = tokens.filter(({ access }) => access === 'read').length
-  return `${tokens.length}${reading > 0 ? `, ${reading} of them only to read` : ''}`
+  return `${tokens.length}${reading > 0 ? `, ${reading} of them read-only` : ''}`
 }
 
 function listenText({ host, port }: Listen): string {
@@ -130,7 +130,9 @@ function ruleText(rule: Rule): string {
   return `${limit} ${per}${wordsText(rule)}${burst} (${algorithm.name}${called})`
 }
 
-/** The words that say which windows are meant: `align clock`, `zone Europe/Berlin`. */
+/**
+ * The parameters that choose the windows, unless default: ` align clock`, ` zone Europe/Berlin`.
+ */
 function wordsText({ algorithm, limit, params }: Rule): string {
   return Object.entries(algorithm.params)
     .filter(([name, { kind, fallback }]) => kind === 'word' && params[name] !== fallback(limit))

@@ -1,12 +1,14 @@
 import type { Settings } from '../settings.ts'
 
-/** Headers whose values let those who read them speak for the client. */
+/** Headers that carry credentials: a reader of the value can impersonate the client. */
 const SECRET: ReadonlySet<string> = new Set([
   ...['authorization', 'proxy-authorization', 'cookie'],
   ...['x-api-key', 'api-key', 'x-auth-token', 'x-access-token'],
 ])
 
-/** secretNote says in two sentences which keys show secrets in the open, if there are any. */
+/**
+ * secretNote warns of keys that expose credentials, as a problem and a hint; empty if none does.
+ */
 export function secretNote({ routes }: Settings): string[] {
   const parts = routes.filter(({ isOpen }) => !isOpen).flatMap(({ key }) => key)
   const names = parts.flatMap((part) => (part.from === 'header' ? [part.name] : []))
@@ -15,8 +17,8 @@ export function secretNote({ routes }: Settings): string[] {
   const [first] = bare
   const instead = first.endsWith('authorization') ? `api-key:${first} or jwt` : `api-key:${first}`
   return [
-    `the key ${bare.map((name) => `header:${name}`).join(', ')} shows secrets of clients in logs, ` +
+    `the key ${bare.map((name) => `header:${name}`).join(', ')} exposes secrets of clients in logs, ` +
       'lists and the store.',
-    `Use ${instead}: only a hash, or the subject of a token, is kept. See docs/reference/config.md, Keys.`,
+    `Use ${instead}, which keeps only a hash or the subject of a token. See docs/reference/config.md, Keys.`,
   ]
 }

@@ -15,7 +15,7 @@ import { rulesOf, splitListen } from './texts.ts'
 
 type Route = NonNullable<Config['routes']>[number]
 
-/** buildSettings completes a configuration that has been checked. */
+/** buildSettings fills in the defaults of a configuration that has been checked. */
 export function buildSettings(config: Config): Settings {
   const upstreams = new Map(
     Object.entries(config.upstreams ?? {}).map(([name, each]) => [name, upstreamOf(name, each)]),
@@ -54,7 +54,7 @@ export function buildSettings(config: Config): Settings {
   }
 }
 
-/** Completes where a server listens, by default on 127.0.0.1 and `port`. */
+/** Fills in the host and the port, by default 127.0.0.1 and `port`. */
 function listenOf(listen: Config['listen'], port: number): Listen {
   const given = typeof listen === 'object' ? listen : splitListen(String(listen ?? port))
   return { host: given?.host ?? '127.0.0.1', port: given?.port ?? port }
@@ -71,7 +71,7 @@ function storeOf(store: NonNullable<Config['store']>): StoreSettings {
   }
 }
 
-/** With a store that servers share, they share these, too. */
+/** Assignments are kept beside the store by default: in Redis, or in memory. */
 function assignmentsOf({ assignments, store }: Config): AssignmentSettings {
   const inRedis = storeOf(store ?? 'memory').kind !== 'memory'
   const kept = assignments ?? (inRedis ? 'redis' : 'memory')
@@ -131,7 +131,7 @@ function tokenOf(
   return { token: token.token, access: token.access ?? 'full' }
 }
 
-/** A table without prototype: clients choose their keys, and `constructor` is none of ours. */
+/** Maps a table to one without a prototype, since `constructor` may be the key of a client. */
 function mapTable<A, B>(table: Readonly<Record<string, A>> = {}, map: (value: A) => B) {
   const result: Record<string, B> = Object.create(null)
   for (const [name, value] of Object.entries(table)) result[name] = map(value)

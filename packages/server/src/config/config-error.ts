@@ -9,7 +9,7 @@ export interface Problem {
   readonly message: string
 }
 
-/** ConfigError says all that is wrong with a configuration, in the order of its lines. */
+/** ConfigError lists everything that is wrong with a configuration, in the order of its lines. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly file: string
@@ -23,7 +23,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** problemLine is the line that tells a problem: `FILE:LINE:COL  path: message`. */
+/** problemLine formats a problem as `FILE:LINE:COL  path: message`. */
 export function problemLine(file: string, { line, column, path, message }: Problem): string {
   return `${file}:${line}:${column}  ${path === '' ? '' : `${path}: `}${message}`
 }

@@ -8,13 +8,13 @@ const { nameText, ruleTexts } = texts
 const flag = z.boolean('must be true or false')
 
 const key = z.union(
-  [texts.keyText, z.array(texts.keyText).min(1, 'must have a part at least').max(8)],
+  [texts.keyText, z.array(texts.keyText).min(1, 'must have at least one part').max(8)],
   'must be address, route, jwt, header:NAME or api-key:NAME, or a list of these',
 )
 
 const addresses = z.array(
   texts.addressText,
-  'must be a list of addresses and blocks, such as [10.0.0.0/8]',
+  'must be a list of IP addresses and CIDR blocks, such as [10.0.0.0/8]',
 )
 
 const timeoutMs = whole(1, 3_600_000, 'of milliseconds ')
@@ -23,39 +23,45 @@ const storeTable = table(
   {
     url: texts.redisText.describe('redis:// or rediss://').optional(),
     cluster: z
-      .array(texts.redisText, 'must be a list of addresses')
-      .min(1, 'must have an address at least')
-      .describe('Addresses of some nodes of a Redis Cluster, in place of `url`')
+      .array(texts.redisText, 'must be a list of URLs')
+      .min(1, 'must have at least one URL')
+      .describe('URLs of some nodes of a Redis Cluster, instead of `url`')
       .optional(),
     prefix: z
-      .string('must be a text')
+      .string('must be a string')
       .regex(/^[^{}/]{1,256}$/, 'must be 1 to 256 characters without braces and slashes')
-      .describe('What all keys in Redis begin with. Default sl')
+      .describe('Prefix of all keys in Redis. Default sl')
       .optional(),
     maxKeys: whole(1, 100_000_000)
-      .describe('Keys kept in memory at most. Default 1000000')
+      .describe('Largest number of keys in memory. Default 1000000')
       .optional(),
-    timeoutMs: timeoutMs.describe('How long a decision may wait for Redis. Default 50').optional(),
+    timeoutMs: timeoutMs
+      .describe('Longest time that a decision waits for Redis. Default 50')
+      .optional(),
     onFailure: z
       .enum(['local', 'open', 'closed'], 'must be local, open or closed')
-      .describe('While Redis is away: count here (local), admit (open) or refuse (closed) all')
+      .describe(
+        'While Redis is unavailable: count in this process (local), admit all (open) or refuse all (closed). Default local',
+      )
       .optional(),
     fleetSize: whole(1, 100_000)
-      .describe('How many servers share the limits when each counts for itself. Default 1')
+      .describe('Number of servers that divide the limits while each counts for itself. Default 1')
       .optional(),
   },
-  'memory, an address such as redis://127.0.0.1:6379, or a table of settings',
+  'memory, a URL such as redis://127.0.0.1:6379, or a table of settings',
 )
 
 const upstreamTable = table(
   { url: texts.upstreamText, timeoutMs: timeoutMs.describe('Default 30000').optional() },
-  'echo, an address such as http://127.0.0.1:3000, or a table with url and timeoutMs',
+  'echo, a URL such as http://127.0.0.1:3000, or a table with url and timeoutMs',
 )
 
 const route = table(
   {
-    path: texts.pathPattern.describe('Such as /search, /users/* (one segment) or /files/**'),
-    name: nameText.describe('Unique. Default: made of methods, host and path').optional(),
+    path: texts.pathPattern.describe(
+      'Pattern of the path, such as /search, /users/* (one segment) or /files/**',
+    ),
+    name: nameText.describe('Unique. Default: built from methods, host and path').optional(),
     methods: z
       .array(texts.methodText, 'must be a list of methods, such as [GET]')
       .describe('Default: all')
@@ -66,7 +72,7 @@ const route = table(
         headers: z
           .record(
             texts.headerName,
-            z.string('must be a text; put a number or true in quotes'),
+            z.string('must be a string; put a number or true in quotes'),
             "must be a table of headers, such as { x-beta: '1' }",
           )
           .describe('Name of a header → its exact value')
@@ -74,20 +80,22 @@ const route = table(
       },
       "a table, such as { headers: { x-beta: '1' } }",
     )
-      .describe('What else a request must have')
+      .describe('What else a request must match')
       .optional(),
     key: key
-      .describe('Who is asking; several parts are combined. Default: `key` of the file')
+      .describe(
+        'What identifies the client; several parts are combined. Default: `key` of the file',
+      )
       .optional(),
-    cost: whole(0, MOST_UNITS).describe('Units that a request takes. Default 1').optional(),
-    rules: ruleTexts.describe('Rules of its own, in place of the tiers').optional(),
-    open: flag.describe('No limit at all').optional(),
+    cost: whole(0, MOST_UNITS).describe('Units that a request costs. Default 1').optional(),
+    rules: ruleTexts.describe('Rules of this route, instead of the tiers').optional(),
+    open: flag.describe('Requests are never limited').optional(),
     shadow: flag
-      .describe('Decides and reports, but refuses no request because of a rule; a block refuses')
+      .describe(
+        'Decide and report, but let requests through that a rule refuses. Blocks still refuse',
+      )
       .optional(),
-    upstream: nameText
-      .describe('Where requests go. Default: the upstream if there is one')
-      .optional(),
+    upstream: nameText.describe('Name of the upstream. Default: the only upstream').optional(),
   },
   'a table with at least a path, such as { path: /search }',
 )
@@ -109,18 +117,18 @@ const token = z.union(
   'must be a token, or a table with token and access',
 )
 
-const text = z.string('must be a text').min(1, 'must not be empty')
+const text = z.string('must be a string').min(1, 'must not be empty')
 const filePath = z.string('must be the path of a file').min(1, 'must be the path of a file')
 
 const jwt = table(
   {
-    jwks: texts.httpText.describe('Where public keys are fetched').optional(),
-    secret: texts.secretText.describe('What tokens are signed with, in place of `jwks`').optional(),
-    publicKey: texts.publicKeyText.describe('In PEM, in place of `jwks`').optional(),
-    issuer: text.describe('What `iss` must be. Default: anything').optional(),
-    audience: text.describe('What `aud` must be or have. Default: anything').optional(),
+    jwks: texts.httpText.describe('URL of the JSON Web Key Set (JWKS)').optional(),
+    secret: texts.secretText.describe('Secret that signs the tokens, instead of `jwks`').optional(),
+    publicKey: texts.publicKeyText.describe('Public key in PEM, instead of `jwks`').optional(),
+    issuer: text.describe('Required value of `iss`. Default: any').optional(),
+    audience: text.describe('Value that `aud` must be or contain. Default: any').optional(),
     header: texts.headerName
-      .describe('Where the token is. Default authorization, as Bearer TOKEN')
+      .describe('Header that carries the token. Default authorization, as Bearer TOKEN')
       .optional(),
   },
   'a table with jwks, secret or publicKey',
@@ -130,9 +138,9 @@ const decisionLog = table(
   {
     file: filePath,
     maxBytes: whole(1_048_576, 1_099_511_627_776, 'of bytes ')
-      .describe('From this size on a new file is begun. Default 104857600')
+      .describe('Size at which the file is rotated. Default 104857600')
       .optional(),
-    files: whole(1, 1_000).describe('How many are kept besides. Default 5').optional(),
+    files: whole(1, 1_000).describe('Number of rotated files to keep. Default 5').optional(),
   },
   'the path of a file, or a table with file, maxBytes and files',
 )
@@ -150,10 +158,16 @@ const listen = z.union(
   'must be a port from 0 to 65535, HOST:PORT, or a table with host and port',
 )
 
-/** configSchema is the shape of a configuration file. What holds between its parts is not in it. */
+/**
+ * configSchema is the shape of a configuration file; `crossChecks` has what holds between its
+ * parts.
+ */
 export const configSchema = table(
   {
-    $schema: z.string('must be a text').describe('For editors; not used here').optional(),
+    $schema: z
+      .string('must be a string')
+      .describe('For editors; ignored by the service')
+      .optional(),
     listen: listen.describe('Where the gateway listens. Default 127.0.0.1:8080').optional(),
     api: listen
       .describe('Where the API, health and metrics listen. Default 127.0.0.1:8081')
@@ -161,66 +175,72 @@ export const configSchema = table(
     store: z
       .union(
         [texts.storeText, storeTable],
-        'must be memory, an address such as redis://127.0.0.1:6379, or a table of settings',
+        'must be memory, a URL such as redis://127.0.0.1:6379, or a table of settings',
       )
-      .describe('Where states are kept. Default memory')
+      .describe('Where the state of all limits is kept. Default memory')
       .optional(),
     tiers: z
       .record(nameText, ruleTexts, 'must be a table of tiers, such as { free: 60/1m }')
       .refine((tiers) => Object.keys(tiers).length > 0, 'must have a tier, such as free: 60/1m')
       .describe('Name of a tier → its rule or rules, such as 60/1m burst 20'),
-    defaultTier: nameText.describe('Of clients not listed. Default: the first tier').optional(),
+    defaultTier: nameText
+      .describe('Tier of clients that are not listed. Default: the first tier')
+      .optional(),
     clients: z
       .record(texts.clientKey, nameText, 'must be a table of clients, such as { alice: pro }')
       .describe('Key of a client → tier')
       .optional(),
     overrides: z
       .record(texts.clientKey, ruleTexts, 'must be a table of rules, such as { bob: 5/1s }')
-      .describe('Key of a client → rules in place of its tier')
+      .describe('Key of a client → rules instead of its tier')
       .optional(),
-    key: key.describe('Who is asking, for routes that do not say. Default address').optional(),
+    key: key
+      .describe('What identifies a client, on routes without a `key`. Default address')
+      .optional(),
     trustProxy: z
       .union([whole(0, 64), addresses], 'must be a number of proxies, or a list of their addresses')
-      .describe('Proxies in front: how many, or their addresses and blocks. Default 0')
+      .describe(
+        'Trusted proxies in front of the gateway: how many, or their addresses and CIDR blocks. Default 0',
+      )
       .optional(),
-    jwt: jwt.describe('How tokens are verified, for the key `jwt`').optional(),
+    jwt: jwt.describe('How JSON Web Tokens are verified, for the key `jwt`').optional(),
     assignments: z
       .string('must be memory, redis or the path of a file')
       .min(1, 'must be memory, redis or the path of a file')
       .describe(
-        'Where tiers and rules that are given to clients at run time are kept: memory, redis or a JSON file. Default: with the store',
+        'Where tiers and rules that operators assign at run time are kept: memory, redis or the path of a JSON file. Default: redis if the store is in Redis, else memory',
       )
       .optional(),
     decisionLog: z
       .union([filePath, decisionLog], 'must be the path of a file, or a table')
-      .describe('Where every decision is written down, a line of JSON each. Default: nowhere')
+      .describe('File to which every decision is written as a line of JSON. Default: none')
       .optional(),
-    allowList: addresses.describe('Addresses and blocks that are never limited').optional(),
-    denyList: addresses.describe('Addresses and blocks that are always refused').optional(),
+    allowList: addresses.describe('IP addresses and CIDR blocks that are never limited').optional(),
+    denyList: addresses.describe('IP addresses and CIDR blocks that are always refused').optional(),
     headers: z
       .array(
         z.enum(['x', 'draft-6', 'draft-7', 'draft-11'], 'must be x, draft-6, draft-7 or draft-11'),
         'must be a list, such as [x, draft-11]',
       )
-      .describe('Which headers tell clients of their limits. Default [x, draft-11]')
+      .describe('Rate-limit headers of responses. Default [x, draft-11]')
       .optional(),
     upstreams: z
       .record(
         nameText,
-        z.union([texts.upstreamText, upstreamTable], 'must be echo, an address, or a table'),
+        z.union([texts.upstreamText, upstreamTable], 'must be echo, a URL, or a table'),
         'must be a table of upstreams, such as { main: http://127.0.0.1:3000 }',
       )
       .describe('Name → http://HOST:PORT, or echo for the built-in server')
       .optional(),
     routes: z
       .array(route, 'must be a list of routes, each with a path')
-      .describe('The first that matches a request counts. Default: one for all paths')
+      .describe('The first route that matches a request applies. Default: one for all paths')
       .optional(),
     admin: table(
       { tokens: z.array(token, 'must be a list of tokens').optional() },
       'a table with tokens',
     )
-      .describe('Without tokens the admin API answers only to the machine itself')
+      .describe('Without tokens the API answers only callers on the same machine')
       .optional(),
     limits: table(
       {
@@ -231,11 +251,11 @@ export const configSchema = table(
       },
       'a table of numbers',
     )
-      .describe('The most that a request may take')
+      .describe('Largest sizes, times and numbers of connections')
       .optional(),
   },
-  'a table that has `tiers` at least, such as { tiers: { free: 60/1m } }',
+  'a table with at least `tiers`, such as { tiers: { free: 60/1m } }',
 )
 
-/** Config is a file of the right shape, as it is written. */
+/** Config is a configuration file of the right shape, before defaults are filled in. */
 export type Config = z.infer<typeof configSchema>

@@ -8,8 +8,8 @@ import { routeName } from './route-name.ts'
 type Table = Readonly<Record<string, unknown>>
 
 /**
- * crossChecks finds what is wrong between the parts of a file. The parts themselves may be wrong:
- * then they are left to the schema, and what can be told without them is told.
+ * crossChecks finds mistakes between the parts of a file, such as a route to an unknown upstream.
+ * It skips parts that are malformed themselves, which the schema reports.
  */
 export function crossChecks(source: Source): Problem[] {
   const problems: Problem[] = []
@@ -22,12 +22,12 @@ export function crossChecks(source: Source): Problem[] {
     if (typeof name !== 'string' || names.includes(name)) return
     const near = nearest(name, names)
     const known = names.slice(0, 20).join(', ')
-    const hint = near ? `Did you mean ${near}?` : known ? `There are: ${known}.` : 'There are none.'
+    const hint = near ? `Did you mean ${near}?` : known ? `Known: ${known}.` : 'None is defined.'
     add(path, `there is no ${what} ${shown(name)}. ${hint}`)
   }
 
   const tierNames = Object.keys(tiers)
-  // Without any tier that alone is the problem.
+  // Without any tier, the schema reports only that.
   if (tierNames.length > 0) {
     refer(['defaultTier'], file.defaultTier, 'tier', tierNames)
     const known = new Set<unknown>(tierNames)
@@ -38,7 +38,7 @@ export function crossChecks(source: Source): Problem[] {
 
   const store = tableOf(file.store)
   if (store.url !== undefined && store.cluster !== undefined) {
-    add(['store', 'cluster'], '`url` is given, too. Keep one of them.')
+    add(['store', 'cluster'], '`url` is also given. Keep one of them.')
   }
 
   if (file.assignments === 'redis' && !isRedis(file.store)) {
@@ -47,18 +47,18 @@ export function crossChecks(source: Source): Problem[] {
 
   const sources = ['jwks', 'secret', 'publicKey'].filter((name) => name in tableOf(file.jwt))
   if (typeof file.jwt === 'object' && file.jwt !== null && sources.length !== 1) {
-    const have = sources.length === 0 ? 'none of them is given' : `there are ${sources.join(', ')}`
-    add(['jwt'], `must have one of jwks, secret and publicKey, but ${have}.`)
+    const have = sources.length === 0 ? 'has none of them' : `has ${sources.join(', ')}`
+    add(['jwt'], `must have exactly one of jwks, secret and publicKey, but ${have}.`)
   }
   const needsTokens = (key: unknown) => [key].flat().includes('jwt') && file.jwt === undefined
-  const missing = 'tokens must be verified, but there is no `jwt`. Add one: jwt: { jwks: … }'
+  const missing = 'the key `jwt` needs settings that verify tokens. Add them: jwt: { jwks: … }'
   if (needsTokens(file.key)) add(['key'], missing)
 
   const tokens = new Set<unknown>()
   for (const [i, each] of listOf(file.admin && tableOf(file.admin).tokens).entries()) {
     const token = typeof each === 'string' ? each : tableOf(each).token
     if (typeof token === 'string' && tokens.has(token)) {
-      add(['admin', 'tokens', i], 'is the same token as one before it. Remove one of them.')
+      add(['admin', 'tokens', i], 'repeats an earlier token. Remove one of them.')
     }
     tokens.add(token)
   }
@@ -78,13 +78,16 @@ export function crossChecks(source: Source): Problem[] {
     const where = typeof route.name === 'string' ? at('name') : at('path')
     const first = names.get(name)
     if (first !== undefined) {
-      add(where, `routes[${first}] is called ${shown(name)}, too. Give one another \`name\`.`)
+      add(
+        where,
+        `routes[${first}] has the same name ${shown(name)}. Give one of them another \`name\`.`,
+      )
     } else if (typeof route.name !== 'string' && name.length > 64) {
-      add(where, 'is too long for the name of the route. Give it a `name`.')
+      add(where, 'is too long to serve as the name of the route. Add a `name`.')
     }
     if (first === undefined) names.set(name, i)
     if (catchAll !== undefined) {
-      add(at('path'), `is never reached, since ${catchAll} before it takes all. Move it up.`)
+      add(at('path'), `is never reached: ${catchAll} above it matches every request. Move it up.`)
     }
     const { methods, host, match } = route
     const takesAll = methods === undefined && host === undefined && match === undefined
@@ -92,7 +95,7 @@ export function crossChecks(source: Source): Problem[] {
     checkCost(route, i)
   }
 
-  /** A cost that no rule can ever admit would make each request an error. */
+  /** Reports a cost above the capacity of a rule: every such request would be an error. */
   function checkCost(route: Table, i: number): void {
     const { cost } = route
     if (typeof cost !== 'number' || route.open === true) return
@@ -100,8 +103,11 @@ export function crossChecks(source: Source): Problem[] {
     const rules = lists.flatMap((list) => (Array.isArray(list) ? list : [list])).flatMap(ruleOf)
     const small = rules.find((rule) => cost > rule.capacity)
     if (!small) return
-    const figures = `${shown(small.name)} (${small.limit} units) never has more than ${small.capacity}`
-    add(['routes', i, 'cost'], `is ${cost}, but the rule ${figures}. Lower it, or raise the burst.`)
+    const most = `${shown(small.name)} (${small.limit} units) admits at most ${small.capacity} at once`
+    add(
+      ['routes', i, 'cost'],
+      `is ${cost}, but the rule ${most}. Lower the cost, or raise the burst.`,
+    )
   }
 
   return problems

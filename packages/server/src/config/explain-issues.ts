@@ -7,7 +7,7 @@ import type { Source } from './read-yaml.ts'
 
 type Issue = z.core.$ZodIssue
 
-/** explainIssues turns what the schema found into problems at their places. */
+/** explainIssues turns issues of the schema into problems with lines and columns. */
 export function explainIssues(
   issues: readonly Issue[],
   source: Source,
@@ -27,7 +27,7 @@ export function explainIssues(
       return [source.problemAtName(path, issue.issues[0]?.message ?? issue.message)]
     }
     if (issue.code === 'invalid_union') {
-      // The kind of value says which branch was meant.
+      // The type of the value shows which branch was meant.
       const meant = issue.errors.filter((branch) => !branch.some(isOtherKind))
       if (meant.length === 1) return explainIssues(meant[0], source, path)
     }
@@ -40,12 +40,12 @@ function isOtherKind({ code, path }: Issue): boolean {
 }
 
 function messageOf({ code, message }: Issue, path: Path, source: Source): string {
-  // What is checked beyond kinds says itself what came.
+  // Custom checks say themselves what they got.
   if (code === 'custom') return message
   const written = source.written(path)
   if (path.length > 0 && written === undefined) return `is missing; it ${message}`
   if (path[0] === 'admin' || written === undefined) return message
   if (written === null) return `is empty; it ${message}. Or remove the line`
   const isVariable = typeof written === 'string' && written.includes('${')
-  return `${message}; got ${shown(written)}${isVariable ? ', and variables are always texts' : ''}`
+  return `${message}; got ${shown(written)}${isVariable ? ', and variables are always strings' : ''}`
 }

@@ -6,7 +6,7 @@ import { readConfig } from './read-config.ts'
 
 const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
 
-it('keeps sluice.yaml the same as the demonstration, which is good', () => {
+it('keeps sluice.yaml the same as the demonstration, which is valid', () => {
   expect(read('../../sluice.yaml')).toBe(demoConfig)
   const { tiers, routes } = readConfig(demoConfig, 'demo', {})
   expect(Object.keys(tiers)).toEqual(['free', 'pro', 'internal'])
@@ -23,7 +23,7 @@ it('keeps sluice.schema.json the same as the schema (sluice validate --schema)',
   )
 })
 
-it('tells of every field in docs/reference/config.md', () => {
+it('describes every field in docs/reference/config.md', () => {
   const docs = read('../../../../docs/reference/config.md')
   const named = new Set(docs.match(/(?<=[`.])[$\w]+(?=[`.])/g))
   const missing: string[] = []

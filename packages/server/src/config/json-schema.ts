@@ -9,13 +9,13 @@ interface Shape {
   readonly anyOf?: readonly Shape[]
 }
 
-/** configJsonSchema is the shape as JSON Schema (2020-12), for editors. */
+/** configJsonSchema returns the schema as JSON Schema (2020-12), for editors. */
 export function configJsonSchema(): unknown {
   const { $schema, ...rest } = z.toJSONSchema(configSchema, { io: 'input' })
   return { $schema, title: 'Configuration of the Sluice server', ...rest }
 }
 
-/** knownNames lists the names that a table at this path may have. */
+/** knownNames lists the fields that a table at this path may have. */
 export function knownNames(path: Path): readonly string[] {
   let shapes = branches(configJsonSchema() as Shape)
   for (const step of path) shapes = shapes.flatMap((shape) => branches(below(shape, step)))

@@ -1,4 +1,4 @@
-/** nearest is the name that differs by the fewest letters, if it is likely meant; else undefined. */
+/** nearest returns the most similar name, or undefined if none is close enough to be meant. */
 export function nearest(name: string, names: readonly string[]): string | undefined {
   if (name.length > 64) return undefined
   let best: string | undefined
@@ -11,7 +11,7 @@ export function nearest(name: string, names: readonly string[]): string | undefi
   return best
 }
 
-/** How many letters to insert, remove or change. */
+/** The edit distance: how many letters to insert, remove or change. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i += 1) {

@@ -1,7 +1,7 @@
 /** Path leads to a value: names of tables and indexes of lists. */
 export type Path = readonly (string | number)[]
 
-/** pathText writes a path as `routes[2].rules[0]`; a name that is no plain word is quoted. */
+/** pathText writes a path as `routes[2].rules[0]`, and quotes a name that is not a plain word. */
 export function pathText(path: Path): string {
   let text = ''
   for (const step of path) {
@@ -15,7 +15,7 @@ export function pathText(path: Path): string {
 /** shown renders a value for a message: short, on one line, without the password of an address. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') {
-    // Before an @ there may be a password, however badly the address is written.
+    // Anything before an @ may be a password, even in a malformed URL.
     const text = value.replace(/^.*@/s, '…@')
     return text.length > 64 ? `${JSON.stringify(text.slice(0, 64))}…` : JSON.stringify(text)
   }

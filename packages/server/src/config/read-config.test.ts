@@ -51,7 +51,7 @@ limits: { connections: 5 }
 `
 
 describe('readConfig', () => {
-  it('completes a file with everything in it', () => {
+  it('reads a file that has every field', () => {
     const settings = readConfig(good, 'x.yaml', env)
     expect(settings).toMatchObject({
       listen: { host: '0.0.0.0', port: 9000 },
@@ -93,7 +93,7 @@ describe('readConfig', () => {
     ])
   })
 
-  it('needs only tiers, also as JSON, and completes the rest', () => {
+  it('needs only tiers, also as JSON, and fills in the rest', () => {
     const settings = readConfig('{"tiers": {"free": "60/1m"}}', 'x.json', {})
     expect(settings).toMatchObject({
       listen: { host: '127.0.0.1', port: 8080 },
@@ -102,12 +102,12 @@ describe('readConfig', () => {
       routes: [{ name: '/**', path: '/**', cost: 1, rules: undefined, upstream: undefined }],
       admin: { tokens: [] },
     })
-    // Keys come from clients: no table may answer to `constructor`.
+    // Clients choose their keys: no table may have a value for `constructor`.
     expect(settings.clients.constructor).toBeUndefined()
     expect(settings.tiers.toString).toBeUndefined()
   })
 
-  it('keeps assignments with the store, and completes tokens and the decision log', () => {
+  it('keeps assignments in the store, and fills in tokens and the decision log', () => {
     const read = (more: string) => readConfig(`tiers: { a: 1/1s }\n${more}`, 'x', env)
     expect(read('').assignments).toEqual({ kind: 'memory' })
     expect(read('store: redis://a').assignments).toEqual({ kind: 'redis' })
@@ -136,14 +136,17 @@ describe('readConfig', () => {
 
   it.each([
     ['', '1:1 tiers: is missing; it must be a table of tiers'],
-    ['[]', '1:1 : must be a table that has `tiers`'],
+    ['[]', '1:1 : must be a table with at least `tiers`'],
     ['tiers:', '1:7 tiers: is empty; it must be a table of tiers'],
     ['tiers: {}', '1:8 tiers: must have a tier'],
     ['tiers: { free: 60 }', "1:16 tiers.free: must be a rule, such as '100/1m burst 20', or"],
     ['tiers: { free: 60/1x }', '1:16 tiers.free: cannot read the rule "60/1x"'],
-    ['tiers: { a: [1/1s, 2/1m] }', '1:20 tiers.a[1]: the rule before it is called "token-bucket"'],
-    ['tiers: { a: 1/1m by user }', 'rules of the service count the client. Leave out `by user`'],
-    ['tiers: { a: 10 concurrent hold 30s }', 'the service does not hold units'],
+    [
+      'tiers: { a: [1/1s, 2/1m] }',
+      '1:20 tiers.a[1]: an earlier rule has the same name "token-bucket"',
+    ],
+    ['tiers: { a: 1/1m by user }', 'rules of the service count clients. Remove `by user`'],
+    ['tiers: { a: 10 concurrent hold 30s }', 'the service does not support concurrency'],
     ['tiers: { a: 1/1s }\ntires: 1', '2:1 tires: "tires" is unknown. Did you mean tiers?'],
     [
       'tiers: { a: 1/1s }\nqqqqqq: 1',
@@ -155,13 +158,13 @@ describe('readConfig', () => {
     ],
     [
       'tiers: { a: 1/1s }\nclients:\n  bob: pro',
-      '3:8 clients.bob: there is no tier "pro". There are: a.',
+      '3:8 clients.bob: there is no tier "pro". Known: a.',
     ],
     [
       'tiers: { a: 1/1s }\ntiers: { b: 1/1s }',
-      '2:1 tiers: "tiers" is here twice, first on line 1.',
+      '2:1 tiers: "tiers" appears twice, first on line 1.',
     ],
-    ['tiers: { a: 1/1s }\nstore: mysql://x', '2:8 store: must be memory, or an address'],
+    ['tiers: { a: 1/1s }\nstore: mysql://x', '2:8 store: must be memory, or a URL'],
     [
       'tiers: { a: 1/1s }\nstore: { maxKey: 5 }',
       '2:10 store.maxKey: "maxKey" is unknown. Did you mean maxKeys?',
@@ -175,20 +178,23 @@ describe('readConfig', () => {
     ['tiers: { a: 1/1s }\nlisten: a:b', '2:9 listen: must be a port, or a host and a port'],
     ['tiers: { a: 1/1s }\napi: 8080', '2:6 api: is the same as `listen`, 127.0.0.1:8080.'],
     ['tiers: { a: 1/1s }\nkey: [cookie]', '2:7 key[0]: must be address, route, jwt, header'],
-    ['tiers: { a: 1/1s }\nkey: [route, jwt]', '2:6 key: tokens must be verified, but there is no'],
-    ['tiers: { a: 1/1s }\njwt: { issuer: me }', '2:6 jwt: must have one of jwks, secret and'],
+    ['tiers: { a: 1/1s }\nkey: [route, jwt]', '2:6 key: the key `jwt` needs settings'],
+    [
+      'tiers: { a: 1/1s }\njwt: { issuer: me }',
+      '2:6 jwt: must have exactly one of jwks, secret and',
+    ],
     [
       'tiers: { a: 1/1s }\njwt: { publicKey: "-----BEGIN PUBLIC KEY-----" }',
       '2:19 jwt.publicKey: must be a public key in PEM',
     ],
-    ['tiers: { a: 1/1s }\njwt: { jwks: ftp://x }', '2:14 jwt.jwks: must be an address such as'],
+    ['tiers: { a: 1/1s }\njwt: { jwks: ftp://x }', '2:14 jwt.jwks: must be a URL such as'],
     ['tiers: { a: 1/1s }\nassignments: redis', '2:14 assignments: the store is not in Redis.'],
     [
       'tiers: { a: 1/1s }\ndecisionLog: { file: x, maxBytes: 5 }',
       '2:35 decisionLog.maxBytes: must be a whole number of bytes from 1048576',
     ],
-    ['tiers: { a: 1/1s }\ntrustProxy: [10.0.0.0/33]', '2:14 trustProxy[0]: must be an address'],
-    ['tiers: { a: 1/1s }\ndenyList: [localhost]', '2:12 denyList[0]: must be an address'],
+    ['tiers: { a: 1/1s }\ntrustProxy: [10.0.0.0/33]', '2:14 trustProxy[0]: must be an IP address'],
+    ['tiers: { a: 1/1s }\ndenyList: [localhost]', '2:12 denyList[0]: must be an IP address'],
     ['tiers: { a: 1/1s }\nheaders: [y]', '2:11 headers[0]: must be x, draft-6'],
     ['tiers: { a: 1/1s }\nupstreams: { m: http://a/b }', '2:17 upstreams.m: must be echo, or http'],
     ['tiers: { a: 1/1s }\nadmin: { tokens: [1234] }', '2:19 admin.tokens[0]: must be a token'],
@@ -211,32 +217,32 @@ describe('readConfig', () => {
     ['path: /a/**/b', 'path: must be a decoded path'],
     ['path: /a*', 'path: must be a decoded path'],
     ['path: /a;b=1/c', 'path: must be a decoded path that begins with /, without ;parameters'],
-    ['path: /a, upstream: x', 'upstream: there is no upstream "x". There are none.'],
+    ['path: /a, upstream: x', 'upstream: there is no upstream "x". None is defined.'],
     ['path: /a, methods: GET', 'methods: must be a list of methods'],
     ["path: /a, host: 'b:80'", 'host: must be a host without a port'],
     ['path: /a, open: true, rules: 1/1s', 'open: an open route has no limit'],
     [
       'path: /a, cost: 2',
-      'cost: is 2, but the rule "token-bucket" (1 units) never has more than 1',
+      'cost: is 2, but the rule "token-bucket" (1 units) admits at most 1 at once',
     ],
-    ['path: /a, match: { headers: { b: 1 } }', 'match.headers.b: must be a text'],
+    ['path: /a, match: { headers: { b: 1 } }', 'match.headers.b: must be a string'],
     ['path: /a, match: { headers: { "b c": x } }', 'match.headers["b c"]: must be the name'],
-    [`path: /${'a'.repeat(64)}`, 'path: is too long for the name'],
+    [`path: /${'a'.repeat(64)}`, 'path: is too long to serve as the name'],
   ])('says what is wrong with a route { %s }', (route, expected) => {
     const [problem] = problemsOf(`tiers: { a: 1/1s }\nroutes:\n  - { ${route} }`)
     expect(problem).toMatch(/^3:\d+ routes\[0\]\./)
     expect(problem).toContain(expected)
   })
 
-  it('wants route names to differ, and every route to be reached', () => {
+  it('requires different route names and reachable routes', () => {
     const text = 'tiers: { a: 1/1s }\nroutes:\n- path: /a\n- path: /a\n- path: /**\n- path: /b'
     expect(problemsOf(text)).toEqual([
-      '4:9 routes[1].path: routes[0] is called "/a", too. Give one another `name`.',
-      '6:9 routes[3].path: is never reached, since routes[2] before it takes all. Move it up.',
+      '4:9 routes[1].path: routes[0] has the same name "/a". Give one of them another `name`.',
+      '6:9 routes[3].path: is never reached: routes[2] above it matches every request. Move it up.',
     ])
   })
 
-  it('tells all problems at once, in the order of lines', () => {
+  it('reports all problems at once, in the order of lines', () => {
     const text =
       'listen: x\ntiers: { a: nope }\ndefaultTier: b\nroutes:\n- path: a\n  upstream: u\n'
     expect(problemsOf(text).map((line) => line.split(': ')[0])).toEqual([
@@ -251,7 +257,7 @@ describe('readConfig', () => {
 
 describe('variables', () => {
   const D = '$'
-  it('must be set, and be named as variables are', () => {
+  it('must be set, and have valid names', () => {
     expect(problemsOf(`tiers: { a: 1/1s }\nlisten: ${D}{NOPE}`)).toEqual([
       '2:9 listen: the environment variable NOPE is not set. Set it, or write the value here.',
     ])
@@ -262,7 +268,7 @@ describe('variables', () => {
     expect(problemsOf(`tiers: { a: 1/1s }\nlisten: '${D}{PORT'`)[0]).toContain('cannot read a')
   })
 
-  it('are not filled in twice, and $$ writes the characters', () => {
+  it('are not replaced twice, and $$ escapes the characters', () => {
     const text = `tiers: { a: 1/1s }\nstore: { prefix: "${D}{OUTER}" }`
     expect(readConfig(text, 'x', { OUTER: '$INNER' }).store.prefix).toBe('$INNER')
     const route = `tiers: { a: 1/1s }\nroutes: [{ path: "/${D}${D}{PORT}" }]`
@@ -277,6 +283,6 @@ limits: { connections: "${D}{SHORT}" }`
     const all = problemsOf(text)
     expect(all).toHaveLength(6)
     expect(all.join()).not.toMatch(/short-secret|tooshort|tiny|hunter2|too-weak/)
-    expect(all[5]).toContain('variables are always texts')
+    expect(all[5]).toContain('variables are always strings')
   })
 })

@@ -4,22 +4,22 @@ import { type Path, pathText, shown } from './path-text.ts'
 import { tooDeep } from './too-deep.ts'
 import { type Env, fillIn } from './variables.ts'
 
-/** MOST_BYTES is how large a configuration may be. */
+/** MOST_BYTES is the largest size of a configuration file. */
 export const MOST_BYTES = 1_000_000
 const MOST_SYNTAX_PROBLEMS = 20
 const MOST_FROM_ALIASES = 10_000
 const MOST_ALIASES_IN_ALIASES = 16
 
-/** Source is a YAML text that has been read. Nothing in it has been checked but its syntax. */
+/** Source is a parsed YAML text. Only its syntax has been checked. */
 export interface Source {
   /** Tables without prototype, lists, strings, numbers, booleans and null. */
   readonly value: unknown
   readonly problems: readonly Problem[]
-  /** Makes a problem at the value of a path, or at the nearest one around it that is there. */
+  /** Makes a problem at the value of a path, or at the nearest existing value around it. */
   problem(path: Path, message: string): Problem
   /** Makes a problem at the name of a value rather than at the value. */
   problemAtName(path: Path, message: string): Problem
-  /** The value as it is written, variables and all; undefined where there is none. */
+  /** The value as it is written, before variables are replaced; undefined where there is none. */
   written(path: Path): unknown
 }
 
@@ -70,7 +70,7 @@ export function readYaml(text: string, env: Env): Source {
       keep(value)
       if (typeof value === 'string') value = fillIn(value, env, complain)
       else if (value !== null && typeof value !== 'number' && typeof value !== 'boolean') {
-        complain('is of a kind that is not used here. Write a text, in quotes.')
+        complain('is of a type that is not supported here. Write a string, in quotes.')
       }
     } else keep(null)
     if (node?.anchor) anchors.set(node.anchor, node)
@@ -86,17 +86,17 @@ export function readYaml(text: string, env: Env): Source {
   ): void {
     const offset = key?.range?.[0] ?? around
     if (!isScalar(key) || typeof key.value === 'symbol') {
-      problems.push(problemAt(offset, path, 'a name must be a plain text. Put it in quotes.'))
+      problems.push(problemAt(offset, path, 'a name must be a string. Put it in quotes.'))
       return
     }
-    // As it is written: 007 is a name, not a number.
+    // The source text: 007 is a name, not a number.
     const name = typeof key.value === 'string' ? key.value : (key.source ?? String(key.value))
     const own = [...path, name]
     if (name === '__proto__') {
       problems.push(problemAt(offset, own, 'this name cannot be used. Choose another one.'))
     } else if (Object.hasOwn(table, name)) {
       const { line } = lines.linePos(names.get(idOf(own)) ?? 0)
-      const message = `${shown(name)} is here twice, first on line ${line}. Remove one of them.`
+      const message = `${shown(name)} appears twice, first on line ${line}. Remove one of them.`
       problems.push(problemAt(offset, own, message))
     } else {
       names.set(idOf(own), offset)
@@ -121,7 +121,9 @@ export function readYaml(text: string, env: Env): Source {
     const value = readNode(target, path, offset)
     inAlias -= 1
     if (inAlias === 0 && fromAliases > MOST_FROM_ALIASES) {
-      return refuse(`aliases repeat more than ${MOST_FROM_ALIASES} values. Write less with *.`)
+      return refuse(
+        `aliases expand to more than ${MOST_FROM_ALIASES} values. Use fewer aliases (*).`,
+      )
     }
     return value
   }
@@ -142,7 +144,7 @@ export function readYaml(text: string, env: Env): Source {
     const document = parseDocument(text, {
       lineCounter: lines,
       prettyErrors: false,
-      // The parser's own check takes the square of the number of names.
+      // The parser's own check takes quadratic time in the number of names.
       uniqueKeys: false,
     })
     const wrong = [...document.errors, ...document.warnings].slice(0, MOST_SYNTAX_PROBLEMS)
@@ -169,5 +171,5 @@ function idOf(path: Path): string {
 function syntaxMessage(message: string, code: string): string {
   if (code === 'MULTIPLE_DOCS') return 'a second document begins here. Keep one, without ---.'
   const [first] = message.slice(0, 200).split('\n')
-  return `this is not YAML: ${first}. Check the indentation, brackets and quotes near here; in [ ] and { } put texts with special characters in quotes.`
+  return `this is not YAML: ${first}. Check the indentation, brackets and quotes near here; in [ ] and { } put strings with special characters in quotes.`
 }

@@ -1,4 +1,4 @@
-/** routeName is the name of a route: its own, or `GET,POST api.example.com/search`. */
+/** routeName is the `name` of a route, or else built as in `GET,POST api.example.com/search`. */
 export function routeName(route: Readonly<Record<string, unknown>>): string {
   if (typeof route.name === 'string') return route.name
   const methods = Array.isArray(route.methods) ? route.methods : []

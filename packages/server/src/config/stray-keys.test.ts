@@ -31,7 +31,7 @@ it.each([
   expect(strays(key, [...good, ...bad]).toSorted()).toEqual(bad.toSorted())
 })
 
-it('looks at the key of each route that has a limit', () => {
+it('considers the key of each route that has a limit', () => {
   const routes = [
     { path: '/a', key: 'header:x-user' },
     { path: '/b', key: 'jwt', open: true },

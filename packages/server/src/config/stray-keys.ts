@@ -2,8 +2,8 @@ import { addressKey } from 'sluice'
 import type { KeyPart, RouteSettings, Settings } from '../settings.ts'
 
 /**
- * strayKeys are the keys of `clients` and `overrides` that no request can have, by what `key` says.
- * Only a program that asks the API by them means them, so that they are no mistake for sure.
+ * strayKeys returns the keys of `clients` and `overrides` that no gateway request can have, given
+ * the `key` settings. They may still be right: callers of the API choose their keys freely.
  */
 export function strayKeys({ clients, overrides, routes }: Settings): string[] {
   const limited = routes.filter(({ isOpen }) => !isOpen)
@@ -11,18 +11,18 @@ export function strayKeys({ clients, overrides, routes }: Settings): string[] {
   return [...listed].filter((key) => !limited.some((route) => canHave(route, key)))
 }
 
-/** Stray keys that are named; one mistake makes all of them strays. */
+/** How many stray keys a warning names; one mistake in `key` makes all of them strays. */
 const MOST_NAMED = 5
 
-/** strayNote says in two sentences which keys are strays, and what keys look like, if there are any. */
+/** strayNote warns of stray keys, as a problem and a hint; empty if there are none. */
 export function strayNote(settings: Settings): string[] {
   const stray = strayKeys(settings)
   if (stray.length === 0) return []
   const named = stray.slice(0, MOST_NAMED).map((key) => JSON.stringify(key))
   const more = stray.length > MOST_NAMED ? ` and ${stray.length - MOST_NAMED} more` : ''
   return [
-    `no request has the key ${named.join(', ')}${more}, so it counts only where a program asks ` +
-      'the API by it.',
+    `no request can have the key ${named.join(', ')}${more}, so it applies only to callers of the ` +
+      'API that send it.',
     `Keys of requests look like: ${keyShapes(settings).join('; ')}. See docs/reference/config.md, Keys.`,
   ]
 }
@@ -47,7 +47,7 @@ function fits(part: KeyPart, route: string, text: string): boolean {
   if (part.from === 'route') return text === route
   if (isAddress(text)) return true
   if (part.from === 'address') return false
-  // What is very long is hashed, too.
+  // Long values are hashed as well.
   if (HASHED.test(text)) return true
   if (part.from === 'api-key') return false
   const prefix = 'name' in part ? `${part.name}:` : 'sub:'
@@ -58,7 +58,7 @@ function isAddress(text: string): boolean {
   return addressKey(text.replace(/\/64$/, '')) === text
 }
 
-/** The parts of a combined key: each comes after its length. */
+/** Splits a combined key into its parts; each follows its length. */
 function split(text: string): string[] | undefined {
   const parts: string[] = []
   for (let rest = text; rest !== ''; ) {
@@ -82,5 +82,5 @@ function shapeOf({ key }: RouteSettings): string {
     part.from === 'header' ? `${part.name}:VALUE` : PLAIN[part.from],
   )
   if (shapes.length === 1) return shapes[0]
-  return `combined, the length before each part (sluice key prints it): ${shapes.join(' + ')}`
+  return `combined, each part after its length (sluice key prints it): ${shapes.join(' + ')}`
 }

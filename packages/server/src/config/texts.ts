@@ -5,17 +5,17 @@ import { z } from 'zod'
 import { serviceRule } from '../service-rule.ts'
 import { shown } from './path-text.ts'
 
-/** HEADER_NAME matches what HTTP allows as the name of a header. */
+/** HEADER_NAME matches the header names that HTTP allows. */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]{1,128}$/i
 
-/** checked is a text for which `isRight` holds; `must` is the end of "must be …". */
+/** checked is a string for which `isRight` holds; `must` is the end of "must be …". */
 function checked(isRight: (text: string) => boolean, must: string) {
   return z.string(`must be ${must}`).refine(isRight, {
     error: ({ input }) => `must be ${must}; got ${shown(input)}`,
   })
 }
 
-/** A rule that the service can keep. */
+/** A rule that the service supports. */
 const ruleText = z.string("must be a rule, such as '100/1m burst 20'").check((context) => {
   try {
     serviceRule(context.value)
@@ -30,10 +30,10 @@ const ruleText = z.string("must be a rule, such as '100/1m burst 20'").check((co
   }
 })
 
-/** ruleTexts is one rule or a list of them, no two of one name. */
+/** ruleTexts is one rule or a list of rules with different names. */
 export const ruleTexts = z
   .union(
-    [ruleText, z.array(ruleText).min(1, 'must have a rule at least; `unlimited` is one, too')],
+    [ruleText, z.array(ruleText).min(1, 'must have at least one rule, such as `unlimited`')],
     "must be a rule, such as '100/1m burst 20', or a list of rules",
   )
   .check((context) => {
@@ -42,7 +42,7 @@ export const ruleTexts = z
     for (const [i, text] of context.value.entries()) {
       const name = nameOf(text)
       if (name === undefined) continue
-      const message = `the rule before it is called ${shown(name)}, too. Add \`name NAME\` to one.`
+      const message = `an earlier rule has the same name ${shown(name)}. Add \`name NAME\` to one.`
       if (first.has(name)) {
         context.issues.push({ code: 'custom', message, input: text, path: [i], continue: true })
       }
@@ -58,7 +58,7 @@ function nameOf(text: string): string | undefined {
   }
 }
 
-/** rulesOf parses texts that have been checked. */
+/** rulesOf parses rules that have been checked. */
 export function rulesOf(texts: z.infer<typeof ruleTexts>): readonly Rule[] {
   return (typeof texts === 'string' ? [texts] : texts).map(serviceRule)
 }
@@ -70,13 +70,13 @@ export const keyText = checked((text) => {
   return name !== undefined && HEADER_NAME.test(name)
 }, 'address, route, jwt, header:NAME or api-key:NAME')
 
-/** addressText is an IP address or a block of them. */
+/** addressText is an IP address or a CIDR block. */
 export const addressText = checked((text) => {
   const [address, bits, ...more] = text.split('/')
   const kind = address.includes('%') ? 0 : isIP(address)
   if (kind === 0 || more.length > 0) return false
   return bits === undefined || (/^(0|[1-9]\d{0,2})$/.test(bits) && +bits <= (kind === 4 ? 32 : 128))
-}, 'an address or a block of addresses, such as 10.0.0.0/8 or 2001:db8::/32')
+}, 'an IP address or a CIDR block, such as 10.0.0.0/8 or 2001:db8::/32')
 
 /** listenText is a port, or a host and a port. */
 export const listenText = checked(
@@ -84,13 +84,13 @@ export const listenText = checked(
   'a port, or a host and a port, such as 8080, 0.0.0.0:8080 or [::]:8080',
 )
 
-/** listenHost is the name or the address of an interface. */
+/** listenHost is the host name or the IP address of an interface. */
 export const listenHost = checked(
   (text) => isIP(text) > 0 || /^[\w.-]{1,253}$/.test(text),
-  'a host, such as 127.0.0.1, or 0.0.0.0 for all',
+  'a host, such as 127.0.0.1, or 0.0.0.0 for all interfaces',
 )
 
-/** splitListen takes `HOST:PORT` or `PORT` apart; undefined if it is neither. */
+/** splitListen splits `HOST:PORT` or `PORT`; undefined if it is neither. */
 export function splitListen(text: string): { host: string; port: number } | undefined {
   const found = /^(?:([\w.-]{1,253}|\[[0-9a-f:.]+\]):)?(\d{1,5})$/i.exec(text)
   if (!found || Number(found[2]) > 65_535) return undefined
@@ -98,16 +98,16 @@ export function splitListen(text: string): { host: string; port: number } | unde
   return found[1]?.startsWith('[') && isIP(host) !== 6 ? undefined : { host, port: +found[2] }
 }
 
-/** redisText is the address of a Redis server. */
+/** redisText is the URL of a Redis server. */
 export const redisText = checked(
   (text) => ['redis:', 'rediss:'].includes(urlOf(text)?.protocol ?? '') && urlOf(text)?.host !== '',
-  'an address such as redis://127.0.0.1:6379, or rediss:// for TLS',
+  'a URL such as redis://127.0.0.1:6379, or rediss:// for TLS',
 )
 
-/** storeText is `memory` or the address of a Redis server. */
+/** storeText is `memory` or the URL of a Redis server. */
 export const storeText = checked(
   (text) => text === 'memory' || redisText.safeParse(text).success,
-  'memory, or an address such as redis://127.0.0.1:6379 (rediss:// for TLS)',
+  'memory, or a URL such as redis://127.0.0.1:6379 (rediss:// for TLS)',
 )
 
 /** upstreamText is `echo` or the origin of a server. */
@@ -125,7 +125,7 @@ function urlOf(text: string): URL | undefined {
 /** pathPattern is the pattern of a route's path. */
 export const pathPattern = checked((text) => {
   const segments = text.split('/')
-  // Requests are matched by their decoded path, in which these cannot be.
+  // Routes match the decoded path, in which these characters cannot occur.
   if (!/^\/[^\s?#;\\]*$/.test(text) || /%[0-9a-f]{2}/i.test(text)) return false
   const last = segments.length - 1
   return segments.every((segment, i) => {
@@ -135,7 +135,7 @@ export const pathPattern = checked((text) => {
   })
 }, "a decoded path that begins with /, without ;parameters, with * for one segment and ** at the end for the rest, such as '/users/*' or '/files/**'")
 
-/** hostText is a host name, or `*.` and one for all names below it. */
+/** hostText is a host name, or `*.` and a name for all hosts below it. */
 export const hostText = checked(
   (text) => /^(\*\.)?[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/i.test(text),
   'a host without a port, such as api.example.com or *.example.com',
@@ -153,26 +153,26 @@ export const nameText = checked(
   'a name of 1 to 64 printable ASCII characters',
 )
 
-/** clientKey is what tells a client from others. */
+/** clientKey is the key of a client. */
 export const clientKey = checked(
   (text) => text.length > 0 && text.length <= 1_024,
   'a key of 1 to 1,024 characters',
 )
 
-/** tokenText is a secret; what it is never shows up in a message. */
+/** tokenText is a secret, so no message contains it. */
 export const tokenText = z
-  .string('must be a text of 16 to 512 characters, in quotes if it is a number')
+  .string('must be a string of 16 to 512 characters, in quotes if it is a number')
   .refine(
     (text) => /^[\x21-\x7e]{16,512}$/.test(text),
     'must be 16 to 512 printable ASCII characters without spaces. Make one with: openssl rand -hex 24',
   )
 
-/** secretText signs tokens; what it is never shows up in a message. */
+/** secretText is the secret that signs tokens, so no message contains it. */
 export const secretText = z
-  .string('must be a text, in quotes if it is a number')
+  .string('must be a string, in quotes if it is a number')
   .refine(
     (text) => Buffer.byteLength(text) >= 32,
-    'must be 32 bytes at least, or it can be guessed. Make one with: openssl rand -hex 32',
+    'must be at least 32 bytes, or it can be guessed. Make one with: openssl rand -hex 32',
   )
 
 /** publicKeyText is a public key in PEM. */
@@ -181,7 +181,7 @@ export const publicKeyText = z
   .refine(isPublicKey, 'must be a public key in PEM, with its lines -----BEGIN PUBLIC KEY-----')
 
 function isPublicKey(text: string): boolean {
-  // A private key has a public one in it, but does not belong here.
+  // `createPublicKey` accepts private keys too, which do not belong here.
   if (!/^-----BEGIN (RSA )?PUBLIC KEY-----/.test(text.trim())) return false
   try {
     return createPublicKey(text).type === 'public'
@@ -190,8 +190,8 @@ function isPublicKey(text: string): boolean {
   }
 }
 
-/** httpText is an address that can be fetched. */
+/** httpText is an HTTP URL. */
 export const httpText = checked(
   (text) => ['http:', 'https:'].includes(urlOf(text)?.protocol ?? ''),
-  'an address such as https://login.example.com/.well-known/jwks.json',
+  'a URL such as https://login.example.com/.well-known/jwks.json',
 )

@@ -3,12 +3,12 @@ import { Lexer } from 'yaml'
 const MOST_BRACKETS = 32
 const MOST_COLUMNS = 200
 
-/** Tokens that the lexer adds: they are not in the text. */
+/** Marks that the lexer adds to the tokens of the text. */
 const marks = new Set(['\x02', '\x18', '\x1f'])
 
 /**
- * tooDeep finds the place in a YAML text from which it nests deeper than any configuration does, or
- * undefined. Look before parsing: the parser recurses, and may end the process.
+ * tooDeep returns the offset from which a YAML text is nested too deep, or undefined. Call it
+ * before parsing: the parser recurses, and a stack overflow could end the process.
  */
 export function tooDeep(text: string): number | undefined {
   // Each level in block style needs a column or two of indentation, or a dash.

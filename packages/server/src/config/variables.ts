@@ -1,9 +1,9 @@
-/** Env is the environment: names of variables and their values. */
+/** Env maps the names of environment variables to their values. */
 export type Env = Readonly<Record<string, string | undefined>>
 
 /**
- * fillIn replaces each `${NAME}` by the variable of that name; `$${` stands for the characters `${`.
- * What cannot be replaced stays, and `complain` is told why.
+ * fillIn replaces each `${NAME}` by the variable of that name; `$${` stands for the characters
+ * `${`. A variable that cannot be replaced stays, and `complain` gets the reason.
  */
 export function fillIn(text: string, env: Env, complain: (message: string) => void): string {
   return text.replace(/\$\$\{|\$\{([^}]*)(\}?)/g, (found, name?: string, end?: string) => {
@@ -15,7 +15,7 @@ export function fillIn(text: string, env: Env, complain: (message: string) => vo
       )
       return found
     }
-    // Own ones only: every object has a `constructor`.
+    // Own properties only: every object inherits a `constructor`.
     const value = Object.hasOwn(env, name) ? env[name] : undefined
     if (value !== undefined) return value
     complain(`the environment variable ${name} is not set. Set it, or write the value here.`)

@@ -44,7 +44,7 @@ it('sees a file that is written, once for several writes in a row', async () => 
   await changes(2)
 })
 
-it('sees a file that is replaced, also after it was away for a while', async () => {
+it('sees a file that is replaced, also after it was missing for a while', async () => {
   const file = join(folder, 'a.yaml')
   writeFileSync(file, '1')
   const { onChange, changes } = watched(file)
@@ -56,7 +56,7 @@ it('sees a file that is replaced, also after it was away for a while', async () 
   await changes(1)
 })
 
-it('sees the link of a folder move, as Kubernetes does it, and what is written after', async () => {
+it('sees a symbolic link to a folder move, as in Kubernetes, and later writes', async () => {
   for (const name of ['v1', 'v2']) {
     mkdirSync(join(folder, name))
     writeFileSync(join(folder, name, 'a.yaml'), name)
@@ -71,7 +71,7 @@ it('sees the link of a folder move, as Kubernetes does it, and what is written a
   await changes(2)
 })
 
-it('tells of what cannot be read in its place, and does not read it', async () => {
+it('reports a replacement that must not be read, and does not read it', async () => {
   const file = join(folder, 'a.yaml')
   writeFileSync(file, '1')
   const { changes } = watched(file)
@@ -88,7 +88,7 @@ it('tells of what cannot be read in its place, and does not read it', async () =
   await changes(3)
 })
 
-it('says nothing when the content stays, when another file changes, and once stopped', async () => {
+it('reports nothing when the content stays the same, when another file changes, and once stopped', async () => {
   const file = join(folder, 'a.yaml')
   writeFileSync(file, '1')
   const { onChange } = watched(file)

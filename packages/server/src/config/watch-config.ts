@@ -5,9 +5,9 @@ import { MOST_BYTES } from './read-yaml.ts'
 const SETTLE_MS = 100
 
 /**
- * watchConfig calls `onChange` when the content of a file is another one than before, at most once
- * in 100 ms; call the result to stop. It sees a file that is replaced by another or reached through
- * a link that moves, as in Kubernetes. A file that is away for a moment is no change; one that
+ * watchConfig calls `onChange` when the content of a file has changed, at most once in 100 ms; call
+ * the result to stop. It notices a file that is renamed over, or reached through a symbolic link
+ * that moves, as in Kubernetes. A file that is missing for a moment is no change; a file that
  * becomes `unfit` is.
  */
 export function watchConfig(file: string, onChange: () => void): () => void {
@@ -30,7 +30,7 @@ export function watchConfig(file: string, onChange: () => void): () => void {
     timer = setTimeout(look, SETTLE_MS)
   }
 
-  /** Watches the folder of the file, and the one in which it really is. */
+  /** Watches the folder of the file, and the folder that its symbolic links lead to. */
   function follow(): void {
     const folders = new Set([dirname(path), realFolder(path)])
     for (const [folder, watcher] of watchers) {
@@ -42,14 +42,14 @@ export function watchConfig(file: string, onChange: () => void): () => void {
       if (watchers.has(folder)) continue
       try {
         const watcher = watch(folder, soon)
-        // A folder that was removed: looked for again at the next event.
+        // The folder was removed: `follow` tries again at the next event.
         watcher.on('error', () => {
           watcher.close()
           watchers.delete(folder)
         })
         watchers.set(folder, watcher)
       } catch (error) {
-        // The folder of the link is still watched, and tells when it points elsewhere.
+        // The folder of the link is still watched, and reports when the link changes.
         if (folder === dirname(path)) throw error
       }
     }
@@ -63,7 +63,7 @@ export function watchConfig(file: string, onChange: () => void): () => void {
   }
 }
 
-/** unfit tells what keeps a file from being read: a pipe would block, and a huge one is none. */
+/** unfit returns why a file must not be read, or undefined: reading a pipe would block. */
 export function unfit(path: string): string | undefined {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (stats && !stats.isFile()) return 'it is not a regular file. Write one in its place.'
