@@ -9,76 +9,80 @@ import type { AsyncLimiter, AsyncLimiterOptions } from '../limiter/verbs.ts'
 
 /**
  * Store keeps the state of every key, and owns atomicity and the clock. This is the contract of
- * stores that answer at once (memory, compact, shared memory).
+ * synchronous stores (memory, compact, shared memory).
  */
 export interface Store {
   /** Tells the two kinds of stores apart. */
   readonly kind: 'sync'
-  /** What decides. */
+  /** The clock that decides. */
   readonly clock: Clock
-  /** What keeps the rows, where other store objects may use the same. Default: the store itself. */
+  /**
+   * The object that holds the rows, if several store objects may share it. Default: the store
+   * itself.
+   */
   readonly owner?: object
-  /** What the rows of a limiter are called on the owner. Default: the limiter's name. */
+  /** Returns the name of a limiter's rows on the owner. Default: the limiter's name. */
   rowsOf?(limiter: string): string
   /**
-   * The table of the limiter called `name`, ready for the lists of rules it starts with. A second
-   * limiter of that name shares the table, and must have the same rule names and algorithms. With
-   * `mayChange`, keys may get rules later that have these names and other limits.
+   * Opens the table of the limiter called `name`, with the rule lists that it starts with. A second
+   * limiter of that name shares the table and must have the same rule names and algorithms. With
+   * `mayChange`, a policy may later give keys rules of these names with other limits.
    */
   open(name: string, ruleLists: readonly (readonly Rule[])[], mayChange?: boolean): Table
 }
 
-/** RuleSet is a list of rules made ready for one table: what is decided together. */
+/** RuleSet is a list of rules, prepared for one table, that are decided together. */
 export interface RuleSet {
   /** The rules, without the penalty. */
   readonly rules: readonly Rule[]
-  /** The least capacity: a larger cost can never pass. */
+  /** The smallest capacity. A larger cost can never pass. */
   readonly capacity: number
   /** Whether a rule may hand out delays. */
   readonly delays: boolean
   /** Whether a rule holds units until they are released. */
   readonly holds: boolean
-  /** Counts refusals, and blocks the key after too many. It is none of `rules`. */
+  /** The rule that counts refusals and blocks the key after too many. Not part of `rules`. */
   readonly penalty: Rule | undefined
-  /** What a state that holds units is to be called if it has no generation yet. */
+  /** The generation to give to a holding state that has none yet. */
   generation: number
-  /** What the last spend holds: for each rule the generation of its state, and a slot. */
+  /** The holds of the last spend: for each rule its state's generation and a slot. */
   readonly held: Float64Array
 }
 
 /**
- * Table keeps one row per key: the cells of all the limiter's rules, and how they were figured.
- * Each call is atomic. A call that refuses writes nothing.
+ * Table keeps one row per key: the cells of all rules of the limiter, and which rules wrote them. Each
+ * call is atomic. A refusal writes nothing.
  */
 export interface Table<Set extends RuleSet = RuleSet, Key = string> {
-  /** Whether other threads use it, too. */
+  /** Whether other threads use the same rows. */
   readonly isShared: boolean
   /** The store's clock, which never goes backwards. */
   nowUs(): number
   /**
-   * Makes a list of rules ready; states are found by rule name and algorithm. Where keys have fields, those
-   * in `off` are switched off: nothing of them counts, not even a block.
+   * Prepares a list of rules. States are matched by rule name and algorithm. If keys have fields, the
+   * fields in `off` are switched off: neither their rules nor their blocks count.
    */
   use(rules: readonly Rule[], off?: readonly string[]): Set
   /**
-   * Spends and answers true, or answers false: the fast path. Without `nowUs` it reads the clock
+   * Spends and returns true, or returns false: the fast path. Without `nowUs` it reads the clock
    * itself, which is faster.
    */
   allow(set: Set, key: Key, cost: Cost, nowUs?: number): boolean
   /** Decides, and spends if `spend` is set and nothing refuses. `nowUs` is as in `allow`. */
   decide(set: Set, key: Key, cost: Cost, spend: boolean, nowUs?: number): Decision
-  /** Counts that `cost` was refused, and blocks the key if there were too many refusals. */
+  /** Counts a refusal of `cost`, and blocks the key after too many. */
   punish(set: Set, key: Key, cost: Cost, nowUs: number): void
   /**
-   * The first half of a decision over several tables: finds the key's row, carried over to these rules
-   * if `spend` is set, and gives the wait, 0 if it admits. Left out by tables that other threads change.
+   * First step of a decision over several tables: finds the key's row and returns the wait, 0 if the
+   * rules admit. With `spend` it carries the row over to these rules. Missing on tables that other
+   * threads change.
    */
   ask?(set: Set, key: Key, cost: Cost, spend: boolean, nowUs: number): number
-  /** The second half, right after: spends. */
+  /** Second step, right after `ask`: spends. */
   take?(set: Set, key: Key, cost: Cost, nowUs: number): void
   /**
-   * After that: puts what each rule decides into `each`, at these places, and gives how long the key is
-   * blocked, in microseconds.
+   * Third step: writes the decision of rule `i` to `each[places[i]]`, and returns for how many
+   * microseconds the key is still blocked.
    */
   tell?(
     set: Set,
@@ -89,48 +93,48 @@ export interface Table<Set extends RuleSet = RuleSet, Key = string> {
     each: RuleDecision[],
     places: readonly number[],
   ): number
-  /** Debits `cost` even if it does not fit. */
+  /** Debits `cost` whether it fits or not. May leave debt. */
   charge(set: Set, key: Key, cost: Cost, nowUs: number): void
-  /** Gives back what was spent at `spentUs`; with `RECENT` the latest spends. */
+  /** Gives back units that were spent at `spentUs`; with `RECENT`, those of the latest spends. */
   refund(set: Set, key: Key, cost: Cost, nowUs: number, spentUs: number): void
-  /** Ends what a permit holds; charges `change`, or gives it back where it is below 0. */
+  /** Ends the holds of a permit, and charges `change`; negative units are refunded. */
   finish(set: Set, key: Key, held: Held, change: Cost, nowUs: number): void
-  /** Makes what a permit holds begin now, as `set.held` then says; false if a hold has ended. */
+  /** Restarts the holds of a permit now and writes them to `set.held`; false if one has ended. */
   extend(set: Set, key: Key, held: Held, nowUs: number): boolean
-  /** Refuses the key until `untilUs`, whatever its rules say. */
+  /** Refuses the key until `untilUs`, even if its rules admit. */
   block(key: Key, untilUs: number, nowUs: number): void
   /** Lifts the block of the key. */
   unblock(key: Key): void
   /** Makes the key fresh and lifts its block. */
   reset(key: Key, nowUs: number): void
-  /** Forgets every key, block and floor. */
+  /** Removes every row, block and floor. */
   clear(): void
-  /** The rules that a key's row was last used with; none where it has no row. */
+  /** Returns the rules that last wrote the key's row; none if it has no row. */
   rulesOf(key: Key): readonly Rule[]
-  /** The keys that are blocked or not fresh. Stores that keep no key strings throw. */
+  /** Returns the keys that are blocked or not fresh. Stores that keep no key strings throw. */
   keys(nowUs: number): Iterable<Key>
-  /** How many keys are blocked or not fresh. Looks at every row. */
+  /** Counts the keys that are blocked or not fresh. Visits every row. */
   size(nowUs: number): number
   /** Counts since the store was made. */
   stats(): TableStats
 }
 
 /**
- * AsyncStore is the contract of stores that answer later, such as Redis. The store's own clock
- * decides; `clock` is only what callers sleep by.
+ * AsyncStore is the contract of asynchronous stores, such as Redis. The store's own clock decides;
+ * `clock` only times how long callers sleep.
  */
 export interface AsyncStore {
   /** Tells the two kinds of stores apart. */
   readonly kind: 'async'
-  /** What callers sleep by. */
+  /** The clock by which callers sleep. */
   readonly clock: Clock
-  /** What keeps the rows, such as a client of Redis. Default: the store itself. */
+  /** The object that holds the rows, such as a Redis client. Default: the store itself. */
   readonly owner?: object
-  /** What the rows of a limiter begin with on the owner. Default: the limiter's name. */
+  /** Returns the start of the names of a limiter's rows on the owner. Default: the limiter's name. */
   rowsOf?(limiter: string): string
-  /** The limiter on this store: `createAsyncLimiter`. */
+  /** Creates a limiter on this store: `createAsyncLimiter`. */
   createLimiter(rules: Rule | readonly Rule[] | Policy, options: AsyncLimiterOptions): AsyncLimiter
-  /** As `open` of a `Store`. No caller waits longer than `timeoutMs` for an answer. */
+  /** Like `open` of a `Store`. No caller waits longer than `timeoutMs` for an answer. */
   open(
     name: string,
     ruleLists: readonly (readonly Rule[])[],
@@ -139,7 +143,7 @@ export interface AsyncStore {
   ): AsyncTable
 }
 
-/** Verb is what can be asked about one key. */
+/** Verb names an operation on one key. */
 export type Verb =
   | 'check'
   | 'peek'
@@ -153,112 +157,112 @@ export type Verb =
   | 'reset'
 
 /**
- * Request is one thing that is asked of an `AsyncTable` about one key, and is told what came of it. The
- * last fields belong to the table while it works on the request.
+ * Request is one operation on one key that an `AsyncTable` executes. The table reports the result by
+ * `done` or `failed`; it owns the mutable fields while it works on the request.
  */
 export interface Request {
-  /** What is asked. */
+  /** The operation. */
   readonly verb: Verb
-  /** The rules; those of an empty list for a block, its end and a reset. */
+  /** The rules. For block, unblock and reset this is the set of an empty list. */
   readonly set: RuleSet
-  /** The key as a text; of a key with fields, all of them in one. */
+  /** The key as text. A key with fields is encoded into one text. */
   readonly key: string
-  /** The fields of a key that has some. */
+  /** The fields of the key, if keys have fields. */
   readonly fields: FieldKey | undefined
-  /** Units; of a block, microseconds. */
+  /** Units; for a block, its duration in microseconds. */
   readonly cost: Cost
   /**
-   * The moment, by `performance.now()`, from which on no caller waits for it: what has not begun by
-   * then should change nothing any more. It may be put off meanwhile.
+   * The deadline, by `performance.now()`, after which no caller waits for the answer. A request that
+   * has not started by then must not change anything. `putOff` may move it.
    */
   readonly dueMs: number
   /**
-   * Asks for a little more time when `dueMs` has passed before it could begin. True if there is, as
-   * once after the event loop was blocked: `dueMs` is later then.
+   * Asks for a later deadline if `dueMs` has passed before the request could start. Moves `dueMs` and
+   * returns true if it is granted, as it is once after the event loop was blocked.
    */
   putOff?(): boolean
-  /** Called once, later. `check` and `peek` have a decision. */
+  /** Either this or `failed` is called once, later. `check` and `peek` give a decision. */
   done(decision?: Decision): void
   /** Called once, instead of `done`, when the store failed. */
   failed(error: unknown): void
 
-  /** Of a check: whether its refusal counts for a penalty. */
+  /** For a check: whether its refusal counts towards the penalty. */
   readonly isCounted: boolean
-  /** Set once it was sent: the store may do it from then on, until it is late. */
+  /** Set once it was sent. From then until its deadline the store may execute it. */
   isSent: boolean
-  /** Set when other writers were faster: if time runs out now, the store has not failed. */
+  /** Set when another writer won a swap. A timeout then is contention, not a failure of the store. */
   isContended: boolean
-  /** Its place in line. */
+  /** Its position in the queue. */
   order: number
-  /** Of a key with fields: the names of its rows and the rules of each. */
+  /** For a key with fields: the names of its rows and the rules of each. */
   rows: readonly RequestRow[] | undefined
-  /** The next request about this key in the same trip. */
+  /** The next request for this key in the same round trip. */
   next: Request | undefined
-  /** Of a check that is to hold: what a state without a generation is to be called; else 0. */
+  /** For a check that holds units: the generation to give to a state that has none; else 0. */
   readonly generation: number
-  /** The permit that `finish` and `extend` are about, and what `finish` charges besides. */
+  /** The permit for `finish` and `extend`. */
   readonly held: Held | undefined
-  /** What `finish` charges besides; below 0 it gives back. */
+  /** The units that `finish` charges; negative units are refunded. */
   readonly change: Cost
   /**
-   * The id of a check that `takeBack` may undo, and for how many microseconds its row remembers it: where
-   * the rows of a decision go one by one.
+   * For a decision that spends from its rows one by one: the id by which `takeBack` can undo this
+   * check, and for how many microseconds the row remembers it.
    */
   readonly pending: { readonly id: string; readonly lifeUs: number } | undefined
-  /** What a check holds that was admitted, or a permit that was extended. */
+  /** The holds of an admitted check or of an extended permit. */
   result: Held | undefined
-  /** Units that a check would like to lease. */
+  /** Units that a check asks to lease in addition. */
   lease: number
-  /** The instant from which on a refund gives nothing back; 0 for never. */
+  /** The instant of the engine's clock from which a refund has no effect; 0 for never. */
   untilUs: number
 }
 
-/** RequestRow is a row that a request about several is about. */
+/** RequestRow is one of the rows of a request about a key with fields. */
 export interface RequestRow {
   readonly name: string
   readonly set: RuleSet
 }
 
 /**
- * AsyncTable is a `Table` that answers later. Each request is atomic. When its store fails, requests
- * fail and promises reject; they may also take too long, or for ever, except for those of `clear` and
- * `keys`, which make several trips and must limit the time of each.
+ * AsyncTable is an asynchronous `Table`. Each request is atomic. When its store fails, requests fail
+ * and promises reject. They may also stay pending for ever, except those of `clear` and `keys`, which
+ * make several round trips and must limit the time of each.
  */
 export interface AsyncTable {
-  /** Makes a list of rules ready, as `use` of a `Table`. */
+  /** Prepares a list of rules, like `use` of a `Table`. */
   use(rules: readonly Rule[], off?: readonly string[]): RuleSet
-  /** The part of the store that a key is in, if parts can fail while others go on. */
+  /** Returns the part of the store that holds a key, if parts can fail independently. */
   partOf?(key: string): number
-  /** A decision that needs no trip, if this is one. */
+  /** Decides without a round trip if it can, from a cached refusal or leased units. */
   decideAtOnce?(set: RuleSet, key: string, cost: Cost, spend: boolean): Decision | undefined
-  /** Does these in order, with as few trips as can be. */
+  /** Executes requests in order, with as few round trips as possible. */
   ask(requests: readonly Request[]): void
-  /** Forgets every key and block. */
+  /** Removes every row and block. */
   clear(): Promise<void>
-  /** The keys that have a state or a block, page by page. */
+  /** Lists the keys that have a state or a block, page by page. */
   keys(): AsyncIterable<readonly AnyKey[]>
   /** Counts since the limiter was made. */
   stats(): AsyncStats
-  /** Gives back what it holds. */
+  /** Returns leased units to the store. */
   close?(): Promise<void>
 }
 
-/** AsyncStats are counts since the limiter was made. */
+/** AsyncStats counts events since the limiter was created. */
 export interface AsyncStats {
-  /** Rows that were read and decided on again, since another writer was faster. */
+  /** Rows that were read and decided again because another writer had changed them. */
   readonly contended: number
 }
 
-/** TableStats are counts since the store was made. */
+/** TableStats counts rows now and events since the store was created. */
 export interface TableStats {
-  /** Rows held now, those that have become fresh since included. */
+  /** Rows now, including fresh ones not yet removed. */
   readonly rows: number
-  /** Rows held at most. */
+  /** The maximum number of rows. */
   readonly maxKeys: number
-  /** Keys that are blocked now, or were until lately. */
+  /** Blocks now, including ended ones not yet removed. */
   readonly blocked: number
-  /** States that were still in use and had to go because the store was full. */
+  /** Rows evicted while still in use, because the store was full. */
   readonly evictions: number
-  /** Unknown keys that started with the floor's units used. */
+  /** Unknown keys that started from the floor, with units of evicted keys used. */
   readonly floored: number
 }

@@ -1,48 +1,48 @@
-// Longer than our files are meant to be: a hash table is understood best in one piece.
+// Longer than the other files: a hash table is easiest to understand in one piece.
 
 import { type Column, strideOf } from '../../rows/layout.ts'
 import { moveCells, type RowCare, type Rows } from '../../rows/rows.ts'
 import { createFingerprint } from '../hash/fingerprint.ts'
 import { isCrowded, isCutOff, shardsFor, slotsFor } from '../hash/probing.ts'
 
-/** Rows looked at most for one to evict, and evictions after which a shard's bar is found anew. */
+/** Rows examined per eviction, and evictions after which a shard's `barUs` is reset. */
 const LOOKED_AT = 16
 const BAR_LASTS = 1_024
 
-/** A shard of up to so many slots keeps rows that have become fresh: they may well come back. */
+/** Shards of up to this many slots keep fresh rows: their keys may come back. */
 const KEPT_SLOTS = 256
 
-/** Shard is a part of the table, with room for rows of its own. */
+/** Shard is a part of the table with its own arrays. */
 interface Shard {
   words: Int32Array
   cells: Float64Array
   slots: number
-  /** Slots that hold a row. */
+  /** Number of occupied slots. */
   taken: number
-  /** By when a row has to be fresh to be evicted at once, and how many were evicted. */
+  /** A row that is fresh by this instant is evicted at once; and the number of evictions so far. */
   barUs: number
   evictions: number
 }
 
 /**
- * createCompactRows is a hash table in typed arrays, cut into shards so that growing one never
- * stalls. Keys are not kept, only their fingerprints.
+ * createCompactRows creates a hash table in typed arrays. It consists of shards, so that growing never
+ * stalls. It keeps fingerprints, not keys.
  *
- * A slot is 8 bytes of fingerprint and tag, and the row's cells next to them, so that one cache
- * miss brings it all:
+ * A slot has 8 bytes for fingerprint and tag, followed by the row's cells, so that a look-up costs one
+ * cache miss:
  *
  *     words   [ low: 32 bits ][ high: 28 bits | tag: 4 bits ]           int32
  *     cells   [          the same 8 bytes          ][ cell ] … [ tag ]  float64, on the same buffer
  *
- * The last one is there only once tags need more than four bits.
+ * The last cell exists only once tags need more than four bits.
  *
- * The high word tells a key's shard, the low word its home slot. Its row is in one of the slots
- * that follow from there without a gap (linear probing). A tag is at least 1, so the second word
- * of a slot is 0 only when it is empty. A slot is known by where it begins in `words`.
+ * The high word selects a key's shard, the low word its home slot. Collisions are resolved by linear
+ * probing. A tag is at least 1, so the second word of a slot is 0 only if the slot is empty. Slots are
+ * identified by their offset in `words`.
  *
- * A row that is fresh counts as absent, but in small shards: rather than grow the shard a newcomer
- * takes its slot, and growing leaves it behind. Once `maxRows` are taken, a newcomer takes the place
- * of a row that is near to fresh.
+ * Fresh rows count as absent, except in small shards: a new key takes the slot of a fresh row before
+ * the shard grows, and growing drops fresh rows. Once there are `maxRows` rows, a new key evicts a
+ * nearly fresh row.
  */
 export function createCompactRows(maxRows: number, care: RowCare): Rows {
   const print = createFingerprint()
@@ -50,12 +50,12 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   const shards: Shard[] = Array.from({ length: shardsFor(maxRows) }, newShard)
   const shardMask = shards.length - 1
   /**
-   * Cells of a row, and words of a slot. Tags above 15 do not fit into four bits: once there is one,
-   * a slot is `wide` and has a cell more, for its tag.
+   * Cells per row (`stride`) and words per slot (`step`). A tag above 15 does not fit into four bits:
+   * from the first one on, slots are `wide` and have one more cell, for the tag.
    */
   const shape = { stride: 0, step: 2, wide: false }
   let columns: readonly Column[] = []
-  /** The key of the row at the cursor, if it was found twice in a row. */
+  /** The key of the row at the cursor, if the last two look-ups found it. */
   let again = ''
 
   /** Uses the top 16 bits; a shard has at most 65,536 slots. */
@@ -63,7 +63,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     (Math.imul(low >>> 16, slots) >>> 16) * shape.step
   const isEmpty = ({ words }: Shard, at: number) => words[at + 1] === 0
 
-  /** The slot that follows another; the first follows the last. */
+  /** Returns the next slot; the first follows the last. */
   function after({ words }: Shard, at: number): number {
     const next = at + shape.step
     return next === words.length ? 0 : next
@@ -88,14 +88,14 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     rows.tag = tagAt(shard, at)
   }
 
-  /** The slot at the cursor. */
+  /** Returns the slot at the cursor. */
   const slotAt = () => 2 * (rows.base - 1)
 
   function freshAtUs(shard: Shard, at: number): number {
     return care.freshAtUs(shard.cells, cellOf(at), tagAt(shard, at))
   }
 
-  /** A slot for the newcomer that was just looked for, in its shard, on its way from home. */
+  /** Returns a slot for the new key that was just looked up, on its probe sequence. */
   function takeSlot(shard: Shard, nowUs: number): number {
     const isFull = rows.size >= maxRows
     if (isFull && shard.taken > 0) return evict(shard, rows.shard, nowUs)
@@ -110,7 +110,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     return emptyFrom(shard, homeOf(shard, print.low))
   }
 
-  /** The slot of the first fresh row between the newcomer's home and an empty slot, or −1. */
+  /** Returns the first fresh row's slot on the new key's probe sequence, or −1. */
   function freshOnTheWay(shard: Shard, nowUs: number): number {
     for (let at = homeOf(shard, print.low); !isEmpty(shard, at); at = after(shard, at)) {
       if (freshAtUs(shard, at) <= nowUs) return at
@@ -125,10 +125,10 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   }
 
   /**
-   * Evicts the first row from the newcomer's home on that is fresh by the shard's bar, and gives the
-   * newcomer's slot in its place. If none of some rows is, the nearest of them goes, and becomes the
-   * bar: so those that go are about as near to fresh as the nearest of many, though one or two are
-   * looked at.
+   * Evicts a row and returns the slot for the new key. Probing from the new key's home, it takes the
+   * first row that is fresh by the shard's `barUs`. If none of the examined rows is, it takes the one
+   * that is fresh first and raises `barUs` to its fresh time. So evicted rows are about as near to
+   * fresh as the best of many rows, although most evictions examine only one or two.
    */
   function evict(shard: Shard, number: number, nowUs: number): number {
     shard.evictions += 1
@@ -150,13 +150,13 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
       care.evicted(shard.cells, cellOf(nearest), tagAt(shard, nearest), number, nowUs)
     }
     shard.words[nearest + 1] = 0
-    // Mostly it was on the newcomer's way, which takes its slot: nothing has to move.
+    // The usual case: the row was on the new key's probe sequence, so the key takes its slot.
     if (emptyFrom(shard, home) === nearest) return nearest
     closeGap(shard, nearest)
     return emptyFrom(shard, home)
   }
 
-  /** Makes room for a newcomer whose own shard has no row that could go. */
+  /** Makes room for a new key whose own shard is empty. */
   function evictElsewhere(nowUs: number): void {
     let number = rows.shard
     while (shards[number].taken === 0) number = (number + 1) & shardMask
@@ -164,7 +164,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     giveBack(shard, evict(shard, number, nowUs))
   }
 
-  /** Copies a slot as bits: as a float64, a fingerprint need not keep them. */
+  /** Copies a slot word by word: as a float64, a fingerprint that is a NaN could change its bits. */
   function copySlot(from: Int32Array, at: number, to: Int32Array, toAt: number): void {
     for (let i = 0; i < shape.step; i += 1) to[toAt + i] = from[at + i]
   }
@@ -175,7 +175,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     rows.size -= 1
   }
 
-  /** Empties a slot, and moves up the rows behind it that would be cut off from their home. */
+  /** Empties a slot, and moves later rows up so that probes still reach them. */
   function closeGap(shard: Shard, at: number): void {
     again = ''
     const { words } = shard
@@ -205,7 +205,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     }
   }
 
-  /** Gives slots another shape; every row stays in its slot. */
+  /** Changes the shape of slots. Every row keeps its slot number. */
   function reshape(newColumns: readonly Column[], wide: boolean): void {
     const [before, old] = [columns, { ...shape }]
     columns = newColumns
@@ -233,7 +233,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     if (shape.wide) cells[cellOf(at) + shape.stride] = tag
   }
 
-  // Plain fields only: an accessor would turn the object into a slow one.
+  // Plain fields only: an accessor would switch the object to V8's slow dictionary mode.
   const rows: Rows = {
     cells: new Float64Array(0),
     base: 0,
@@ -247,7 +247,7 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
     holdsKeys: false,
 
     aim(key) {
-      // As when a hot key comes again: comparing is cheaper than hashing.
+      // For a hot key: comparing is cheaper than hashing.
       if (key === again) return true
       again = ''
       hash(key)
@@ -262,13 +262,13 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
       const shard = shards[number]
       const { words, slots } = shard
       cursor.shard = number
-      // What homeOf(), after() and point() do, in line: this is the hot path.
+      // Hot path: homeOf(), after() and point(), inlined by hand.
       let at = (Math.imul(low >>> 16, slots) >>> 16) * step
       let second = words[at + 1]
       while (second !== 0) {
         if (words[at] === low && (second & ~15) === high) {
           const base = cellOf(at)
-          // Not every key is remembered: to write down a new string costs as much as to hash it.
+          // Remember only a repeated key: storing a new string costs as much as hashing it.
           if (base === cursor.base) again = key
           cursor.cells = shard.cells
           cursor.base = base
@@ -337,10 +337,10 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   return rows
 }
 
-/** cellOf is where the row of a slot begins in the cells. */
+/** Returns where the row of a slot begins in `cells`. */
 const cellOf = (at: number) => (at >> 1) + 1
 
-/** One empty slot, of any shape, for every shard until it grows: nothing is written here. */
+/** One empty slot of any shape, shared by all shards until they grow. Never written. */
 const NO_WORDS = new Int32Array(2)
 const NO_CELLS = new Float64Array(NO_WORDS.buffer)
 

@@ -25,7 +25,7 @@ describe('compactStore keeps the contract of stores:', () => {
 })
 
 describe('compactStore', () => {
-  it('never holds more than maxKeys, in any number of shards, and counts what had to go', () => {
+  it('never holds more than maxKeys, in any number of shards, and counts evictions', () => {
     for (const maxKeys of [1, 2, 100, 5_000, 20_000]) {
       const { store } = make({ maxKeys })
       const limiter = createLimiter(fixedWindow({ limit: 10_000_000, per: '1h' }), { store })
@@ -35,8 +35,8 @@ describe('compactStore', () => {
     }
   })
 
-  // In a small table the rows behind one that goes may reach round to the newcomer's own home.
-  it('finds every newcomer again, however full and small it is', () => {
+  // In a small table the rows behind an evicted one may wrap around to the new key's home slot.
+  it('finds every new key again, however full and small the table is', () => {
     let lost = 0
     for (let round = 0; round < 2_000; round += 1) {
       const { store } = make({ maxKeys: 1 + (round % 24) })
@@ -50,7 +50,7 @@ describe('compactStore', () => {
     expect(lost).toBe(0)
   })
 
-  it('keeps 300,000 keys apart, through growing and removing', () => {
+  it('keeps 300,000 keys apart while it grows and removes rows', () => {
     const { store } = make()
     const limiter = createLimiter(gcra({ limit: 100, per: '1h' }), { store })
     const count = 300_000
@@ -76,7 +76,7 @@ describe('compactStore', () => {
     expect(limiter.stats().evictions).toBe(0)
   })
 
-  it('goes on when rules come in more combinations than four bits can tell', () => {
+  it('supports more combinations of rules than fit into a four-bit tag', () => {
     const { store } = make()
     const policy = createPolicy({
       tiers: { all: tokenBucket({ limit: 100, per: '1h' }) },
@@ -87,7 +87,7 @@ describe('compactStore', () => {
     for (let i = 0; i < 200; i += 1) {
       policy.setOverride(`key ${i}`, tokenBucket({ limit: 200 + i, per: '1h' }))
     }
-    // One that needs a second cell, and a rule of its own.
+    // An override that needs a second cell and brings another rule.
     policy.setOverride('key 0', [
       tokenBucket({ limit: 7_001, per: '1h' }),
       gcra({ limit: 9, per: '1m' }),
@@ -100,7 +100,7 @@ describe('compactStore', () => {
     expect(wrong).toEqual([])
   })
 
-  it('does not list keys, since it keeps none', () => {
+  it('refuses to list keys, since it keeps none', () => {
     const { store } = make()
     const limiter = createLimiter(gcra({ limit: 1, per: '1s' }), { store })
     limiter.check('a')
@@ -124,10 +124,10 @@ describe('compactStore', () => {
     expect(limiter.check('b').allowed).toBe(true)
   })
 
-  it('takes at most 36 bytes a key at a million keys, whatever their length', async () => {
+  it('takes at most 36 bytes per key at a million keys of any length', async () => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc')
-    // Buffers are given back in the background: look until the figure stands still.
+    // Buffers are freed in the background: measure until the result is stable.
     const bytes = async () => {
       let last = Number.POSITIVE_INFINITY
       for (;;) {

@@ -9,11 +9,11 @@ import { createCompactRows } from './compact-rows.ts'
 /** CompactStoreOptions are the options of `compactStore`. */
 export interface CompactStoreOptions {
   /**
-   * Keys kept at most, for each limiter. Default 1,000,000; at most 1,000,000,000. When full, the
-   * state nearest to fresh goes first, and nobody is forgiven anything.
+   * Maximum number of keys per limiter. Default 1,000,000; at most 1,000,000,000. A full store evicts a
+   * key that is nearly full again, and unknown keys start with the units that evicted keys had used.
    */
   readonly maxKeys?: number
-  /** Default: the system's, monotonic. Tests pass a `manualClock()`. */
+  /** Default: the system clock, made monotonic. Tests pass a `manualClock()`. */
   readonly clock?: Clock
   /**
    * Says that each process is to have limits of its own, and so switches off the warning
@@ -23,10 +23,10 @@ export interface CompactStoreOptions {
 }
 
 /**
- * compactStore is for millions of keys: 22 to 32 bytes each with a one-number rule, whatever the
- * length of the key, and no pause for the garbage collector or for growing. It keeps a keyed
- * 60-bit fingerprint in place of each key, so it cannot list keys, and two keys share a state with
- * a probability of about n² / 2^61 for n keys. It holds every rule but the sliding window log.
+ * compactStore keeps millions of keys in this process: 22 to 32 bytes per key of any length with a
+ * one-number rule, and no pause for the garbage collector or for growing. It keeps a keyed 60-bit
+ * fingerprint in place of each key. So it cannot list keys, and among n keys two share a state with a
+ * probability of about n² / 2^61. It supports every rule except the sliding window log.
  */
 export function compactStore(options: CompactStoreOptions = {}): Store {
   checkOptions('compactStore', options, ['maxKeys', 'clock', 'perProcess'])

@@ -19,7 +19,7 @@ describe('a fingerprint', () => {
     expect(printOf(one, 'user:42')).toBe(printOf(two, 'user:42'))
   })
 
-  it('tells apart keys that differ in one unit, in length or in zeros', () => {
+  it('differs for keys that differ in one unit, in length or in zeros', () => {
     const print = createFingerprint(newSecret())
     const keys = [
       'a',
@@ -57,7 +57,7 @@ describe('a fingerprint', () => {
       counts.low[print.low >>> 26] += 1
       counts.high[(print.high >>> 4) & 63] += 1
     }
-    // 1,000 expected in each; six standard deviations.
+    // 1,000 expected in each bin, ± six standard deviations.
     for (const each of [counts.low, counts.high]) {
       expect(Math.max(...each)).toBeLessThan(1_190)
       expect(Math.min(...each)).toBeGreaterThan(810)

@@ -1,24 +1,24 @@
 /**
- * Fingerprint is a keyed hash of a key: 64 bits that stand for it where the key itself is not
- * kept. The secret is drawn at random, so nobody outside can make two keys share one, or many keys
- * meet in one place.
+ * Fingerprint is a keyed 64-bit hash that identifies a key in stores that do not keep keys. The secret
+ * is random, so an attacker can neither construct two keys with one fingerprint nor many keys that
+ * collide in one part of a hash table.
  */
 export interface Fingerprint {
-  /** The first and the other 32 bits of the key that was hashed last. */
+  /** The two 32-bit halves of the fingerprint of the last key. */
   low: number
   high: number
   hash(key: string): void
 }
 
-/** newSecret draws the secret of a fingerprint. */
+/** newSecret draws a random secret for fingerprints. */
 export function newSecret(): Int32Array {
   return crypto.getRandomValues(new Int32Array(2))
 }
 
 /**
- * createFingerprint computes HalfSipHash-1-3 over the key's UTF-16 units, two to a word, and takes
- * both output words from the final state. Without a `secret` it draws one at the first key, since
- * Cloudflare Workers have no random values while modules load.
+ * createFingerprint creates a hasher. It computes HalfSipHash-1-3 over the key's UTF-16 units, two per
+ * word, and takes both output words from the final state. Without `secret` it draws one at the first
+ * key, since Cloudflare Workers provide no random values while modules load.
  */
 export function createFingerprint(secret?: Int32Array): Fingerprint {
   let drawn = secret
@@ -45,8 +45,9 @@ export function createFingerprint(secret?: Int32Array): Fingerprint {
       v2 = (v2 << 16) | (v2 >>> 16)
       v0 ^= word
     }
-    // A word with the odd unit, if there is one, and the length; then three of 0. The same steps,
-    // written again: without a condition in it the loop above is a sixth faster.
+    // One word with the odd unit, if any, and the length; then three words of 0. The steps are
+    // repeated
+    // here because the loop above is a sixth faster without a condition.
     let word = (last < length ? key.charCodeAt(last) : 0) | (length << 16)
     for (let left = 4; left > 0; left -= 1) {
       v3 ^= word

@@ -4,7 +4,7 @@ import type { FieldKey } from '../../core/key.ts'
 import type { Table } from '../store.ts'
 import { costIn, type JointDecider, type JointSet, noteHeld, summed } from './joint-set.ts'
 
-/** decideExactly decides over tables that no other thread changes: all are asked, then all spend. */
+/** decideExactly decides over tables that no other thread changes: asks all, then spends from all. */
 export function decideExactly(tables: readonly Table[]): JointDecider {
   function ask(
     { parts }: JointSet,

@@ -6,27 +6,27 @@ import type { Rule } from '../../core/rule.ts'
 import { mixedDecision, sameDecision } from '../../rows/decision-of.ts'
 import type { RuleSet } from '../store.ts'
 
-/** JointSet is the rules of a decision over several keys. */
+/** JointSet is the rule set of a decision over several fields of a key. */
 export interface JointSet extends RuleSet {
   readonly parts: readonly JointPart[]
 }
 
 /** JointPart is the rules that count one field of the key. */
 export interface JointPart {
-  /** Which field of the key. */
+  /** The index of the field in the key. */
   readonly field: number
   readonly set: RuleSet
-  /** The place of each of its rules among those of the decision. */
+  /** The index of each of its rules among those of the decision. */
   readonly places: readonly number[]
 }
 
-/** JointDecider decides over several keys: all rules admit, or nothing stays spent. */
+/** JointDecider decides over several fields: either all rules admit, or nothing stays spent. */
 export interface JointDecider {
   allow(set: JointSet, keys: FieldKey, cost: Cost, nowUs: number): boolean
   decide(set: JointSet, keys: FieldKey, cost: Cost, spend: boolean, nowUs: number): Decision
 }
 
-/** jointSet makes rules ready, those of each field by `use`, without the fields that are `off`. */
+/** jointSet prepares the rules of each field by `use`. Fields in `off` are left out. */
 export function jointSet(
   all: readonly Rule[],
   fields: readonly string[],
@@ -36,7 +36,7 @@ export function jointSet(
   const rules = all.filter(({ algorithm }) => !algorithm.punish)
   const parts = fields.flatMap((name, field): JointPart[] => {
     const isOwn = ({ by = fields[0] }: Rule) => by === name
-    // A field without a rule may be blocked all the same.
+    // Keep fields without rules: their values may be blocked.
     if (off.includes(name)) return []
     const own = all.filter(isOwn)
     const places = rules.filter(isOwn).map((rule) => rules.indexOf(rule))
@@ -54,17 +54,17 @@ export function jointSet(
   }
 }
 
-/** costIn is the part of a cost that is for the rules at some places. */
+/** costIn returns the part of a cost for the rules at the given indexes. */
 export function costIn(cost: Cost, places: readonly number[]): Cost {
   if (typeof cost === 'number') return cost
   return places.length === 1 ? cost[places[0]] : places.map((place) => cost[place])
 }
 
-/** heldIn is what a permit holds by the rules at some places. */
+/** heldIn returns the holds of a permit for the rules at the given indexes. */
 export function heldIn({ cost, spentUs, holds }: Held, places: readonly number[]): Held {
   return {
     cost: places.map((place) => costAt(cost, place)),
-    // Rules of one row are spent at one instant.
+    // All rules of a row spend at one instant.
     spentUs: costAt(spentUs, places[0]),
     holds: Float64Array.from(
       { length: 2 * places.length },
@@ -73,7 +73,7 @@ export function heldIn({ cost, spentUs, holds }: Held, places: readonly number[]
   }
 }
 
-/** noteHeld notes in a set what its parts hold. */
+/** noteHeld copies the holds of a set's parts into the set. */
 export function noteHeld({ parts, held }: JointSet): void {
   for (const { set, places } of parts) {
     for (const [i, place] of places.entries()) {
@@ -83,7 +83,7 @@ export function noteHeld({ parts, held }: JointSet): void {
   }
 }
 
-/** joined makes one decision of those of its parts. */
+/** joined combines the decisions of a set's parts into one. */
 export function joined(set: JointSet, cost: Cost, decisions: readonly Decision[]): Decision {
   const { rules, parts } = set
   let allowed = true
@@ -105,7 +105,7 @@ export function joined(set: JointSet, cost: Cost, decisions: readonly Decision[]
   return summed(set, cost, each, allowed, blockedUs)
 }
 
-/** summed is the decision of what each rule decides. */
+/** summed combines the decisions of all rules into one. */
 export function summed(
   { rules, holds }: JointSet,
   cost: Cost,

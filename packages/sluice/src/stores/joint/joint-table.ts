@@ -8,7 +8,7 @@ import { decideInTurns } from './joint-turns.ts'
 
 type JointTable = Table<JointSet, FieldKey>
 
-/** createJointTable decides over several keys: `tables` has the table of each field. */
+/** createJointTable creates a table for keys with fields. `tables` has the table of each field. */
 export function createJointTable(fields: readonly string[], tables: readonly Table[]): JointTable {
   const isExact = tables.every(({ ask }) => ask !== undefined)
   const decider = isExact ? decideExactly(tables) : decideInTurns(tables)
@@ -27,7 +27,7 @@ export function createJointTable(fields: readonly string[], tables: readonly Tab
   }
 }
 
-/** What charges a key, or gives back, without a decision: each field its part. */
+/** Creates the verbs that change units without a decision, field by field. */
 function chargesOf(
   tables: readonly Table[],
 ): Pick<JointTable, 'punish' | 'charge' | 'refund' | 'finish' | 'extend'> {
@@ -66,7 +66,7 @@ function chargesOf(
   }
 }
 
-/** What is about the parts of a key, whatever its rules, and about all keys. */
+/** Creates the verbs that concern the parts of a key independent of rules, and those for all keys. */
 function keysOf(
   fields: readonly string[],
   tables: readonly Table[],
@@ -108,7 +108,7 @@ function keysOf(
   }
 }
 
-/** openJointTable opens the tables of these fields, and decides over them as one. */
+/** openJointTable opens the tables of these fields, and combines them. */
 export function openJointTable(
   store: Store,
   limiter: string,
@@ -126,7 +126,7 @@ export function openJointTable(
   return createJointTable(fields, tables)
 }
 
-/** tableName is what a store knows the rows of a field by. A limiter's name has no tab. */
+/** tableName returns the name of a field's table in a store. Limiter names contain no tabs. */
 function tableName(limiter: string, field: string): string {
   return `${limiter}\t${field}`
 }

@@ -16,7 +16,7 @@ const stores = [
 ]
 const MAX_KEYS = 20_000
 
-/** A store that has been filled by strangers ten times over, and what they did to others. */
+/** Creates a limiter whose store unknown keys have filled ten times over. */
 function flooded(make: typeof memoryStore, throttled: readonly string[]) {
   const store = make({ maxKeys: MAX_KEYS, clock: manualClock() })
   const limiter = createLimiter(tokenBucket({ limit: 1_000, per: '1d' }), { store })
@@ -25,23 +25,23 @@ function flooded(make: typeof memoryStore, throttled: readonly string[]) {
   return limiter
 }
 
-describe.each(stores)('a flood of strangers on $name', ({ make }) => {
+describe.each(stores)('a flood of unknown keys on $name', ({ make }) => {
   it('never frees a throttled client', () => {
     const throttled = Array.from({ length: 1_000 }, (_, i) => `throttled ${i}`)
     const limiter = flooded(make, throttled)
     expect(throttled.filter((key) => limiter.allow(key))).toEqual([])
   })
 
-  it('takes little from others where throttled clients came one after the other', () => {
+  it('costs other keys little when throttled keys were inserted one after the other', () => {
     const throttled = Array.from({ length: 100 }, (_, i) => `throttled ${i}`)
     const limiter = flooded(make, throttled)
     expect(throttled.filter((key) => limiter.allow(key))).toEqual([])
     expect(limiter.peek('new').remaining).toBeGreaterThan(900)
   })
 
-  // Those that have to go are near to fresh, so the floor that they leave behind is low: it rises by
-  // 1 to 2.5 units each time the store is filled. If the nearest of four went it would be 6.7.
-  it('takes little from other strangers', () => {
+  // Evicted rows are nearly fresh, so they raise the floor little: by
+  // 1 to 2.5 units each time the store is filled. With the best of only four rows it would be 6.7.
+  it('costs other unknown keys little', () => {
     const limiter = flooded(make, [])
     const used = Array.from({ length: 200 }, (_, i) => 1_000 - limiter.peek(`new ${i}`).remaining)
     expect(Math.max(...used)).toBeLessThan(45)
@@ -49,7 +49,7 @@ describe.each(stores)('a flood of strangers on $name', ({ make }) => {
   })
 })
 
-/** A quota for life: what was used never comes back. */
+/** A lifetime quota: used units never come back. */
 const lifetime = defineAlgorithm({
   name: 'lifetime',
   cells: () => 1,
@@ -65,9 +65,9 @@ const lifetime = defineAlgorithm({
 })
 
 describe.each([...stores, { name: 'sharedMemoryStore', make: sharedMemoryStore }])(
-  'keys that are never fresh again, on $name',
+  'keys that never refill, on $name',
   ({ make }) => {
-    it('make way for each other, and are forgiven nothing', () => {
+    it('evict each other, and eviction forgives nothing', () => {
       const rule = defineRule(lifetime, { limit: 2, per: '1s' })
       const forgiving: number[] = []
       for (let maxKeys = 1; maxKeys <= 20; maxKeys += 1) {

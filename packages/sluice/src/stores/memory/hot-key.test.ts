@@ -14,9 +14,9 @@ const stores = [
   { name: 'compactStore', make: compactStore },
 ]
 
-// Stores do not look again for the key that came last: the cursor is on its row. Whatever moves
-// rows or the cursor must not leave it on another one.
-describe.each(stores)('a key that comes again and again on $name', ({ make }) => {
+// Stores skip the look-up of a key that was found last: the cursor is on its row already. Code that
+// moves rows or the cursor must invalidate that.
+describe.each(stores)('a hot key on $name', ({ make }) => {
   function hot(maxKeys = 100) {
     const policy = createPolicy({
       tiers: {
@@ -47,7 +47,7 @@ describe.each(stores)('a key that comes again and again on $name', ({ make }) =>
     expect(left()).toBe(4)
   })
 
-  it('keeps its units when rows get another column, and when they move to grow', () => {
+  it('keeps its units when rows get another column, and when a shard grows', () => {
     const { limiter, left } = hot()
     limiter.allow('other', 1, { tier: 'many' })
     expect(left()).toBe(2)
@@ -56,7 +56,7 @@ describe.each(stores)('a key that comes again and again on $name', ({ make }) =>
     expect(left()).toBe(1)
   })
 
-  it('gets other figures where its row is, wherever a stranger was looked for', () => {
+  it('gets new limits in its own row after a look-up of another key', () => {
     const { policy, limiter, left } = hot(1_000_000)
     for (let i = 0; i < 30; i += 1) {
       limiter.allow('hot', 0)
@@ -68,13 +68,13 @@ describe.each(stores)('a key that comes again and again on $name', ({ make }) =>
     }
   })
 
-  it('is not forgiven when others push it out', () => {
+  it('is not forgiven when it is evicted', () => {
     const { limiter } = hot(4)
     for (let i = 0; i < 40; i += 1) limiter.charge(`key ${i}`, 5)
     expect([1, 2, 3].map(() => limiter.allow('hot'))).toEqual([false, false, false])
   })
 
-  it('is told from others that are looked at in between', () => {
+  it('is not confused with keys that are looked up in between', () => {
     const { limiter, left } = hot()
     expect(limiter.size()).toBe(1)
     expect(limiter.peek('stranger').remaining).toBe(5)

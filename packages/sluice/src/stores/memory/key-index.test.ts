@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createKeyIndex } from './key-index.ts'
 
-/** An index next to the `Map` that it stands for, and the keys by row as its owner keeps them. */
+/** Creates an index, a reference `Map`, and the keys by row as the index's owner keeps them. */
 function twins(maxKeys: number) {
   const keys: string[] = []
   const index = createKeyIndex(keys, maxKeys)
@@ -33,7 +33,7 @@ describe.each([
     return made
   }
 
-  it('finds what a Map would', () => {
+  it('finds the same rows as a Map', () => {
     const { map, find, add, remove } = filled()
     let seed = 7
     const random = (n: number) => {
@@ -53,7 +53,7 @@ describe.each([
     expect(all.map(find)).toEqual(all.map((key) => map.get(key) ?? -1))
   })
 
-  it('gives a row to the key that was looked for, whichever is removed in between', () => {
+  it('adds the key given to aim, whichever row is removed in between', () => {
     const { keys, index, find, add, remove } = filled()
     for (let i = 0; i < 500; i += 1) add(`old ${i}`)
     for (let i = 0; i < 500; i += 1) {
@@ -65,7 +65,7 @@ describe.each([
     expect(keys.map(find)).toEqual(keys.map((_, i) => i))
   })
 
-  it('holds nothing after a clear', () => {
+  it('is empty after a clear', () => {
     const { index, find, add } = filled()
     add('key 7')
     index.clear()

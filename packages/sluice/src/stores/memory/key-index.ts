@@ -1,36 +1,36 @@
 import { createFingerprint } from '../hash/fingerprint.ts'
 import { isCrowded, isCutOff, shardsFor, slotsFor } from '../hash/probing.ts'
 
-/** Shard is a part of the index, with room of its own. */
+/** Shard is a part of the index with its own arrays. */
 interface Shard {
   words: Int32Array
   slots: number
-  /** Slots that are taken. */
+  /** Number of occupied slots. */
   taken: number
 }
 
-/** KeyIndex finds the row of a key. It keeps no keys: its owner does, by row. */
+/** KeyIndex maps keys to row numbers. Its owner keeps the keys, by row number. */
 export interface KeyIndex {
-  /** Gets ready to find a key; see `Rows`. */
+  /** Hashes a key, ready for `find`; see `Rows`. */
   aim(key: string): void
-  /** The row of the key that was aimed at, or −1. */
+  /** Returns the row of the key given to `aim`, or −1. */
   find(key: string): number
-  /** Gives the key that was aimed at a row, where it is kept by now. */
+  /** Adds the key given to `aim`, which its owner has stored at `row`. */
   add(row: number): void
-  /** Forgets a row, as long as its key is kept. */
+  /** Removes a row. Its owner must still have the key. */
   remove(row: number): void
   clear(): void
 }
 
 /**
- * createKeyIndex is a hash table of row numbers for the keys in `keys`. Compared with a `Map` it has
- * fewer cache misses, no holes after a removal and no pause for growing, and hashing is apart from
- * searching. The table is cut into shards, each an array of slots:
+ * createKeyIndex creates a hash table of row numbers for the keys in `keys`. Compared with a `Map` it
+ * has fewer cache misses, no tombstones and no pause for growing, and it separates hashing from
+ * probing. The table consists of shards, each an array of slots:
  *
  *     [ hash: 32 bits ][ row + 1, or 0 when empty ]     int32
  *
- * The rest of the hash chooses the shard. A key is in one of the slots that follow from its home
- * without a gap (linear probing). A slot is known by where it begins in the array.
+ * The other half of the hash selects the shard. Collisions are resolved by linear probing from the
+ * key's home slot. Slots are identified by their offset in the array.
  */
 export function createKeyIndex(keys: readonly string[], maxKeys: number): KeyIndex {
   const print = createFingerprint()
@@ -57,7 +57,7 @@ export function createKeyIndex(keys: readonly string[], maxKeys: number): KeyInd
     }
   }
 
-  /** Empties a slot, and moves up those behind it that would be cut off from their home. */
+  /** Empties a slot, and moves later entries up so that probes still reach them. */
   function empty(shard: Shard, at: number): void {
     const { words, slots } = shard
     let hole = at
@@ -98,7 +98,7 @@ export function createKeyIndex(keys: readonly string[], maxKeys: number): KeyInd
       let at = homeOf(print.low, shard.slots)
       while (shard.words[at + 1] !== row + 1) at = after(at, shard.words)
       empty(shard, at)
-      // A newcomer may be about to be added.
+      // Keep the hash of the key given to `aim`: `add` may follow.
       print.low = low
       print.high = high
     },
@@ -108,14 +108,14 @@ export function createKeyIndex(keys: readonly string[], maxKeys: number): KeyInd
   }
 }
 
-/** One empty slot, for every shard until it grows: nothing is written here. */
+/** One empty slot, shared by all shards until they grow. Never written. */
 const NO_WORDS = new Int32Array(2)
 
 function newShard(): Shard {
   return { words: NO_WORDS, slots: 1, taken: 0 }
 }
 
-/** The slot that follows another; the first follows the last. */
+/** Returns the next slot; the first follows the last. */
 function after(at: number, { length }: Int32Array): number {
   return at + 2 === length ? 0 : at + 2
 }

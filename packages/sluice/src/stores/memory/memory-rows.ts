@@ -6,36 +6,36 @@ const PAGE_BITS = 10
 const PAGE_ROWS = 1 << PAGE_BITS
 const PAGE_MASK = PAGE_ROWS - 1
 
-/** Rows looked at by an insert that takes part in a sweep, and at most when all are taken. */
+/** Rows that an insert examines while sweeping, and at most when the store is full. */
 const LOOKED_AT = 4
 const LOOKED_AT_FULL = 16
 
-/** Below this many rows, those that have become fresh are left alone: they may come back. */
+/** Stores with fewer rows keep fresh ones: their keys may come back. */
 const SWEPT_FROM = 1 << 16
 
 /**
- * createMemoryRows keeps an index from key to row number, and the rows' cells and tags in pages, so
- * that growing copies nothing. One shard.
+ * createMemoryRows keeps an index from keys to row numbers, and the cells and tags of rows in pages, so
+ * that growing copies nothing. All rows are one shard.
  */
 export function createMemoryRows(maxRows: number, care: RowCare): Rows {
-  /** The key of each row; '' for a row that is free. */
+  /** The key of each row; '' for a free row. */
   const keys: string[] = []
   const index = createKeyIndex(keys, maxRows)
   const cellPages: Float64Array[] = []
-  /** Only kept once rows have different tags; until then all have `sameTag`. */
+  /** Used once rows have different tags; until then all rows have `sameTag`. */
   const tagPages: Uint32Array[] = []
   let sameTag = 0
   let stride = 0
   let free: number[] = []
   /** The row number at the cursor. */
   let row = 0
-  /** The key of that row, if it was found twice in a row. */
+  /** The key of that row, if the last two look-ups found it. */
   let again = ''
-  /** Goes round the rows, to sweep and to evict. */
+  /** The clock hand that sweeps and evicts. */
   let hand = 0
-  /** By when a row has to be fresh to be evicted at once; every round has a bar of its own. */
+  /** A row that is fresh by this instant is evicted at once. Reset at every round of the hand. */
   let barUs = 0
-  /** Sweep once there are this many rows: twice what was left over by the last sweep. */
+  /** Sweep from this many rows on: twice as many as the last sweep left. */
   let sweepFrom = SWEPT_FROM
 
   function point(at: number): void {
@@ -74,8 +74,8 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
   }
 
   /**
-   * Before an insert: gives back rows that are fresh. When full, evicts the next one that is fresh
-   * by the bar; if none of some is, the nearest of them goes, and becomes the bar.
+   * Frees fresh rows before an insert. When full, evicts the next row that is fresh by `barUs`. If none
+   * of the examined rows is, evicts the one that is fresh first and raises `barUs` to its fresh time.
    */
   function makeWay(nowUs: number): void {
     const full = rows.size >= maxRows
@@ -101,7 +101,7 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
     remove()
   }
 
-  /** The next row that is taken; there is one. */
+  /** Returns the next occupied row. There must be one. */
   function nextRow(): number {
     for (;;) {
       hand += 1
@@ -114,13 +114,13 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
     }
   }
 
-  /** One of some rows all over the table: those that came one after the other may be much alike. */
+  /** Returns one of several rows spread over the table: neighbours may have been used alike. */
   function farRow(i: number): number {
     const at = (hand + i * Math.ceil(keys.length / LOOKED_AT_FULL)) % keys.length
     return keys[at] === '' ? nextRow() : at
   }
 
-  // Plain fields only: an accessor would turn the object into a slow one.
+  // Plain fields only: an accessor would switch the object to V8's slow dictionary mode.
   const rows: Rows = {
     cells: new Float64Array(0),
     base: 0,
@@ -134,7 +134,7 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
     holdsKeys: true,
 
     aim(key) {
-      // The cursor is on it, as when a hot key comes again.
+      // The cursor is on the row of a hot key already.
       if (key === again) return true
       index.aim(key)
       return false
@@ -142,7 +142,7 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
     find(key) {
       const found = index.find(key)
       if (found < 0) return false
-      // What point() does, in line: this is the hot path.
+      // Hot path: point(), inlined by hand.
       const cursor = rows
       again = found === row ? key : ''
       row = found

@@ -19,7 +19,7 @@ describe('memoryStore keeps the contract of stores:', () => {
 })
 
 describe('memoryStore', () => {
-  it('never holds more than maxKeys, and counts what had to go', () => {
+  it('never holds more than maxKeys, and counts evictions', () => {
     const { store } = make({ maxKeys: 100 })
     const limiter = createLimiter(fixedWindow({ limit: 10_000, per: '1h' }), { store })
     for (let i = 0; i < 1_000; i += 1) limiter.check(`key ${i}`)
@@ -27,7 +27,7 @@ describe('memoryStore', () => {
     expect(limiter.size()).toBe(100)
   })
 
-  it('evicts nobody while fresh rows can be reused', () => {
+  it('evicts no row while fresh rows can be reused', () => {
     const { store, clock } = make({ maxKeys: 100 })
     const limiter = createLimiter(tokenBucket({ limit: 10, per: '1s' }), { store })
     for (let i = 0; i < 1_000; i += 1) {
@@ -42,7 +42,7 @@ describe('memoryStore', () => {
     const limiter = createLimiter(tokenBucket({ limit: 10, per: '10s' }), { store })
     limiter.check('a', 4)
     limiter.check('b', 1)
-    // a was evicted with 4 units used: whoever comes next starts with 4 used.
+    // a was evicted with 4 units used, so the next unknown key starts with 4 used.
     expect(limiter.peek('a').remaining).toBe(6)
     expect(limiter.peek('stranger').remaining).toBe(6)
     expect(limiter.stats().evictions).toBe(1)
@@ -50,7 +50,7 @@ describe('memoryStore', () => {
     expect(limiter.peek('stranger').remaining).toBe(10)
   })
 
-  it('gives back the rows of a large table once they are fresh', () => {
+  it('frees the rows of a large table once they are fresh', () => {
     const { store, clock } = make()
     const limiter = createLimiter(fixedWindow({ limit: 5, per: '1s' }), { store })
     const insert = (name: string) => {
@@ -77,7 +77,7 @@ describe('memoryStore', () => {
     interval.mockRestore()
   })
 
-  it('forgets blocks that have ended, two at every new one, also behind a long one', () => {
+  it('drops up to two ended blocks at every new one, also behind a long one', () => {
     const { store, clock } = make()
     const limiter = createLimiter(tokenBucket({ limit: 1, per: '1s' }), { store })
     limiter.block('long', '365d')

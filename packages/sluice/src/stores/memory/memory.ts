@@ -9,11 +9,11 @@ import { createMemoryRows } from './memory-rows.ts'
 /** MemoryStoreOptions are the options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
-   * Keys kept at most, for each limiter. Default 1,000,000; at most 16,000,000. When full, a state
-   * that is near to fresh goes first, and nobody is forgiven anything.
+   * Maximum number of keys per limiter. Default 1,000,000; at most 16,000,000. A full store evicts a key
+   * that is nearly full again, and unknown keys start with the units that evicted keys had used.
    */
   readonly maxKeys?: number
-  /** Default: the system's, monotonic. Tests pass a `manualClock()`. */
+  /** Default: the system clock, made monotonic. Tests pass a `manualClock()`. */
   readonly clock?: Clock
   /**
    * Says that each process is to have limits of its own, and so switches off the warning
@@ -23,8 +23,8 @@ export interface MemoryStoreOptions {
 }
 
 /**
- * memoryStore keeps exact keys in this process, listable, for all limiters it is given to. It
- * sets no timers: a state that has become fresh counts as absent, and its place is reused.
+ * memoryStore keeps keys in this process, exactly and listable. Several limiters may share it. It sets
+ * no timers: a key that is full again counts as absent, and its row is reused.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   checkOptions('memoryStore', options, ['maxKeys', 'clock', 'perProcess'])
@@ -34,7 +34,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   return openMemory(maxKeys, clock)
 }
 
-/** openMemory is a memoryStore of checked options. */
+/** openMemory creates a memory store from checked options. */
 export function openMemory(maxKeys: number, clock: Clock): Store {
   const nowUs = steadyClock(clock)
   const makeTable = () => createTable((care) => createMemoryRows(maxKeys, care), nowUs) as Table

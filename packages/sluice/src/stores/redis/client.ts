@@ -1,14 +1,14 @@
 import { SluiceError, shown } from '../../core/errors.ts'
 
-/** Send sends one command; the name of a row decides the node in a Cluster. */
+/** Send sends one command. In a Cluster, the name of the row selects the node. */
 export type Send = (name: string, command: string, args: string[]) => Promise<unknown>
 
-/** Connection is a client, whichever it is. */
+/** Connection is the common interface to all supported clients. */
 export interface Connection {
   readonly send: Send
-  /** Whether only names of one slot may go together, as in a Cluster. */
+  /** Whether a script can only use names of one slot, as in a Cluster. */
   readonly hasSlots: boolean
-  /** A sender to each node that holds keys, for commands about no key. */
+  /** Returns a sender to each master, for commands without a key. */
   masters(): Promise<Send[]>
 }
 
@@ -21,7 +21,7 @@ interface IoRedisCluster extends IoRedis {
   nodes(role: string): IoRedis[]
 }
 
-/** node-redis: a client, a Cluster, and a Sentinel client, which differ in what `sendCommand` takes. */
+/** node-redis: a client, a Cluster and a Sentinel client, whose `sendCommand` signatures differ. */
 interface NodeRedis {
   sendCommand(command: string[]): Promise<unknown>
 }
@@ -35,7 +35,7 @@ interface NodeRedisSentinel {
   getSentinelNode(): unknown
 }
 
-/** valkey-glide, and its cluster client, whose `customCommand` can be told where to go. */
+/** valkey-glide, and its cluster client, whose `customCommand` takes a route. */
 interface Glide {
   customCommand(command: string[], options?: unknown): Promise<unknown>
 }
@@ -46,7 +46,10 @@ interface Upstash {
   evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>
 }
 
-/** RedisClient is a client of ioredis, node-redis, valkey-glide or @upstash/redis, recognised by its functions. */
+/**
+ * RedisClient is a client of ioredis, node-redis, valkey-glide or @upstash/redis, recognised by its
+ * functions.
+ */
 export type RedisClient =
   | IoRedis
   | NodeRedis
@@ -55,7 +58,7 @@ export type RedisClient =
   | Glide
   | Upstash
 
-/** connectionOf finds out which client it is, and how it is told to send a command. */
+/** connectionOf recognizes a client and wraps it. Throws `SLUICE_OPTION` for anything else. */
 export function connectionOf(client: RedisClient): Connection {
   if (has(client, 'customCommand')) return glide(client as Glide)
   if (has(client, 'call')) {
@@ -92,7 +95,7 @@ function ioRedisSend(client: IoRedis): Send {
   if (client.options?.keyPrefix) {
     throw new SluiceError(
       'SLUICE_OPTION',
-      'redisStore: a client with `keyPrefix` changes names behind our back, so keys could not be ' +
+      'redisStore: the client has a `keyPrefix`, which changes row names, so keys could not be ' +
         'listed. Use a client without it, and the `prefix` of redisStore.',
     )
   }
@@ -104,7 +107,7 @@ function ioRedisCluster(cluster: IoRedisCluster): Connection {
     send: ioRedisSend(cluster),
     hasSlots: true,
     async masters() {
-      // Before it has connected it knows none, or only where to start from.
+      // Before the first connection the client knows no node, or only the seed nodes.
       await cluster.call('PING', [])
       return cluster.nodes('master').map(ioRedisSend)
     },
@@ -134,7 +137,7 @@ function upstashSend(client: Upstash): Send {
 
 function glide(client: Glide): Connection {
   const send: Send = (_key, command, args) => client.customCommand([command, ...args]).catch(named)
-  // Only the cluster client can tell slots apart.
+  // Only the cluster client has routes.
   if (!has(client, 'fcallWithRoute')) return single(send)
   return {
     send,
@@ -153,7 +156,7 @@ function glide(client: Glide): Connection {
   }
 }
 
-/** glide has a name of its own for the one error that is an answer. */
+/** Maps glide's NoScriptError to the NOSCRIPT reply of Redis. */
 function named(error: unknown): never {
   if (!(error instanceof Error && error.message.includes('NoScriptError'))) throw error
   throw new Error('NOSCRIPT', { cause: error })

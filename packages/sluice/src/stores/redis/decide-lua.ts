@@ -1,26 +1,26 @@
-// Longer than our files are meant to be: one script, which Redis runs as a whole.
+// Longer than the other files: this is one script, which Redis runs as a whole.
 
 /**
- * DECIDE does any number of requests, all at one instant of Redis's own clock, and answers with what it
- * found: the text of each row, and the instant. What became of each request follows from that, and the
- * caller works it out with the algorithms' own arithmetic. Where the deadline has passed, or the
- * instant is outside the edges of a rule, nothing is done, and the instant is the whole answer.
+ * DECIDE executes any number of requests, all at one instant of Redis's own clock. It replies with the
+ * rows as they were before, and the instant. From these the caller recomputes the result of each request
+ * with the algorithms' own code. If the deadline has passed, or the instant is outside the edges of a
+ * rule, the script does nothing and replies with the instant alone.
  *
- * KEYS: the names of the rows, whose format is in `rows/codec.ts`. ARGV: the deadline, or 0; the sets of
- * rules that are used, as JSON; and the requests, in one of two forms.
+ * KEYS: the names of the rows, whose format is in `rows/codec.ts`. ARGV: the deadline, or 0; the rule sets,
+ * as JSON; and the requests, in one of two forms.
  *
- * Without fields: a word for each row. It is a number, which is a check of that cost by the first set;
- * `set:cost`, a check by another one; `-` if the row is only read; else `set@` and its requests. A request
- * is a letter, its units, `x` and more numbers: `c5x1`, or `c1,1500x1` with units for each rule. Refusals
- * of a capital letter count for no penalty.
+ * Keys without fields: one word per row. A number is a check of that cost by the first set; `set:cost` is
+ * a check by another set; `-` only reads the row; `set@` precedes a list of requests. A request is a
+ * letter, its units, `x` and further numbers: `c5x1`, or `c1,1500x1` with units per rule. Refusals of a
+ * capital letter do not count towards a penalty.
  *
- * With fields: a plan, which is a JSON list. It begins with the set of each row, 0 if the row is only read.
- * Then come the requests. A check that counts no refusals is how many rows it is about, the numbers of
- * these, how many units there are, and the units: one for all rules, or one for each. Any other request is
- * a text: the numbers of its rows, `@`, and the request as above.
+ * Keys with fields: a plan, which is a JSON list. It begins with the set of each row, 0 if the row is only
+ * read. The requests follow. A check that counts no refusals is a series of numbers: how many rows it has,
+ * their indexes, how many units follow, and the units (one for all rules, or one per rule). Any other
+ * request is a text: the indexes of its rows, `@`, and the request as above.
  *
- * If a row was written for other limits of these rules, or cannot be read, its requests do nothing: the
- * caller sees that from the answer, too. Lines of other rules are copied until they are fresh.
+ * If other limits wrote a row, or it cannot be decoded, the script skips its requests; the caller sees that
+ * from the reply. Lines of other rules are copied until they are fresh.
  */
 export const DECIDE = `
 local deadline = tonumber(ARGV[1])
@@ -47,19 +47,19 @@ local function admits(rule, s, units)
   return units <= rule.capacity and rule.wait(s, rule, units, now) <= 0
 end
 
--- When a state is fresh, in milliseconds; 0 if it is.
+-- Returns when a state is fresh, in milliseconds; 0 if it is already.
 local function fresh_at(rule, s)
   local fresh = rule.fresh(s, rule)
   return fresh > now and ceil(fresh / 1000) or 0
 end
 
--- Reads the cells of a line into a state: up to three numbers.
+-- Decodes up to three cells of a line into a state.
 local function read(s, a, b, c)
   s[1], s[2], s[3] = tonumber(a, 16), b and tonumber(b, 16) or 0, c and tonumber(c, 16) or 0
   return s[1] <= MOST and s[2] <= MOST and s[3] <= MOST
 end
 
--- Reads a row that just these rules have written into their states, as nearly all are; else false.
+-- Decodes a row that only these rules wrote, the usual case, into their states; else false.
 local function read_plain(value, set, states)
   if not set.pattern then return false end
   if set.only then
@@ -78,7 +78,7 @@ local function read_plain(value, set, states)
   return true
 end
 
--- When all states of a row are fresh that just these rules have written, in milliseconds; 0 if they are.
+-- Returns when all these states are fresh, in milliseconds; 0 if they are already.
 local function latest_of(rules, states)
   local latest = 0
   for i = 1, #rules do
@@ -88,7 +88,7 @@ local function latest_of(rules, states)
   return latest > now and ceil(latest / 1000) or 0
 end
 
--- Writes a row of just these rules, which was fresh at \`was\`; nil: not known.
+-- Writes a row of only these rules. \`was\` is its fresh time before, or nil if unknown.
 local function write_plain(key, value, set, states, was)
   local rules, text = set.rules, nil
   local fresh = latest_of(rules, states)
@@ -108,14 +108,14 @@ local function write_plain(key, value, set, states, was)
     text = format(set.format, unpack(out, 1, at))
   end
   if fresh == was then
-    -- The row expires when it is fresh. To leave that as it is takes Redis less time.
+    -- The expiry is the fresh time. Keeping it is cheaper than setting it again.
     call('SET', key, text, 'KEEPTTL')
   else
     call('SET', key, text, 'PXAT', format('%d', fresh))
   end
 end
 
--- Checks a cost on a row that just these rules have written; false if it is another one.
+-- Checks a cost on a row that only these rules wrote; false for any other row.
 local function plain(key, value, set, cost)
   local rules, states = set.rules, set.states
   if not value then
@@ -141,7 +141,7 @@ local function whole(text)
   return number and number <= MOST and number
 end
 
--- The state in the cells of a line; nil if they are no numbers.
+-- Decodes the cells of a line; nil if they are not numbers.
 local function state_of(rule, text)
   local s = {}
   for cell in string.gmatch(text, '[^ ]+') do
@@ -156,14 +156,14 @@ local function state_of(rule, text)
   return s
 end
 
--- Whose cells a line has, as ownerOf tells it.
+-- Returns the owner of a line, as ownerOf in rows/codec.ts does.
 local function owner(label)
   local text, name = match(label, '^([^\\t]*)\\t?(.*)$')
   local _, spaces = string.gsub(text, ' ', ' ')
   return (spaces % 2 == 1 and match(text, '[^ ]*$') or 'T') .. '\\t' .. name
 end
 
--- Makes a row what it is of a key never seen.
+-- Clears a row.
 local function forget(row)
   row.block, row.others = 0, {}
   for i, rule in ipairs(row.set.rules) do
@@ -175,7 +175,7 @@ local function forget(row)
   end
 end
 
--- Puts a line of a rule that is known here into a row. nil: it is of another rule; false: not to be touched.
+-- Decodes a line of a rule of the set into a row. nil: another rule; false: do not touch the row.
 local function read_own(row, label, cells)
   local whose = owner(label)
   for i, rule in ipairs(row.set.rules) do
@@ -187,7 +187,7 @@ local function read_own(row, label, cells)
   end
 end
 
--- Reads any row; false if it is not to be touched.
+-- Decodes any row; false if the script must not touch it.
 local function read_row(row)
   for line in string.gmatch(row.value and row.value .. '\\n' or '', '([^\\n]*)\\n') do
     local until_us = match(line, '^!([%da-f]+)$')
@@ -216,7 +216,7 @@ local function open(key, value, set)
   end
   forget(row)
   if not value or read_row(row) then return row end
-  -- Without rules nothing is lost: a block, its end or a reset replaces what cannot be read.
+  -- Without rules: block, unblock and reset may replace a row that cannot be decoded.
   if #set.rules > 0 then return nil end
   forget(row)
   return row
@@ -262,8 +262,8 @@ local function save(row)
   end
 end
 
--- Does a check that counts no refusals. The plan has the numbers of \`most\` rows from \`at\` on, and units for
--- each of their rules, or for all.
+-- Executes a check that counts no refusals. The plan has the indexes of \`most\` rows from \`at\` on, and
+-- units for all rules or per rule.
 local function check(opened, plan, at, most)
   local units, own = at + most + 1, plan[at + most] > 1
   local k = units
@@ -290,7 +290,7 @@ local function check(opened, plan, at, most)
   end
 end
 
--- Does one request about some rows. units has a number for each rule of these rows, or one for all.
+-- Executes one request on some rows. units has a number per rule of these rows, or one for all.
 local function act(rows, verb, units, more)
   local states, is_blocked = {}, false
   local is_counted = verb == string.lower(verb)
@@ -311,7 +311,7 @@ local function act(rows, verb, units, more)
     return true
   end
 
-  -- Counts a refusal by the rules of a row; false if no row counts them.
+  -- Counts the refusal on each row that refuses; false if no row has a penalty.
   local function punish()
     local counts = false
     for i, row in ipairs(rows) do
@@ -341,7 +341,7 @@ local function act(rows, verb, units, more)
     return spent
   end
 
-  -- Ends the hold of the state with that number; false if it has ended.
+  -- Ends the hold of the k-th state; false if it has ended already.
   local function release(k)
     local state = states[k]
     local held, generation, slot = more[3 * k - 1], more[3 * k], more[3 * k + 1]
@@ -411,15 +411,15 @@ local function numbers(text)
   return list
 end
 
--- Does requests about some rows, in order.
+-- Executes requests on some rows, in order.
 local function act_all(rows, requests)
   for verb, units, more in string.gmatch(requests, '(%a)([%d,-]+)x([%d,]+)') do
     act(rows, verb, numbers(units), numbers(more))
   end
 end
 
--- A request about a row that was not opened is left to the library, and so are those behind it that share
--- one of its rows: they keep their order.
+-- A request on a row that was not opened is left to the library. So are later requests that share one of
+-- its rows, so that they keep their order.
 local is_whole, left = true, {}
 local function is_left(opened, rows, from, to)
   if is_whole then return false end
@@ -429,7 +429,7 @@ local function is_left(opened, rows, from, to)
   return any
 end
 
--- Does a request about several rows that is a text.
+-- Executes a request of the plan that is a text.
 local function act_text(opened, word)
   local which, requests = match(word, '^([%d,]+)@(.*)$')
   local rows = numbers(which)

@@ -8,12 +8,12 @@ import { CLOCK_LINE, EXPIRY } from './script.ts'
 import { isTwinned, jsonOf } from './told-rules.ts'
 import { twinsText } from './twins.ts'
 
-/** decideScript is the script with the twins of these algorithms. */
+/** decideScript returns the script with the twins of these algorithms. */
 export function decideScript(twins: ReadonlyMap<string, string>, clockLine = CLOCK_LINE): string {
   return `${clockLine}\n${EXPIRY}${twinsText(twins)}${DECIDE}`
 }
 
-/** decideArgs are what the script takes: how many keys, the keys, and the words of ARGV. */
+/** decideArgs builds the script's arguments: the number of keys, the keys, and ARGV. */
 export function decideArgs(batch: Batch, untilUs: number): string[] {
   const { firsts, names, joint } = batch
   const sets: RemoteRules[] = []
@@ -28,7 +28,7 @@ export function decideArgs(batch: Batch, untilUs: number): string[] {
   return [String(names.length), ...names, String(untilUs), json, ...words]
 }
 
-/** The set of each row, and the requests about keys with fields, as a list in JSON. */
+/** Builds the plan: the set of each row and the requests about keys with fields, as a JSON list. */
 function planOf(
   firsts: readonly Request[],
   { places, sets }: JointBatch,

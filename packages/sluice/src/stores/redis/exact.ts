@@ -1,6 +1,6 @@
 /**
- * exact is what twins share: `mul_div` and `mul_sub` are those of `core/exact.ts`, for products that
- * leave 2^53, and debt stops growing at a hundred years or at so many units.
+ * exact is the Lua that all twins share: `mul_div` and `mul_sub` of `core/exact.ts`, for products beyond
+ * 2^53, and the caps of debt in years and in units.
  */
 export const exact = `
 local CENTURY = 3155760000000000

@@ -3,7 +3,7 @@ import type { RowNames } from '../remote/names.ts'
 import type { Connection } from './client.ts'
 import { slotOfName } from './slots.ts'
 
-/** listKeys gives the key of every row, once, page by page. */
+/** listKeys yields the key of every row once, page by page. */
 export async function* listKeys(
   connection: Connection,
   names: RowNames,
@@ -16,7 +16,7 @@ export async function* listKeys(
   }
 }
 
-/** removeRows removes every row. */
+/** removeRows deletes every row. */
 export async function removeRows(
   connection: Connection,
   names: RowNames,
@@ -35,7 +35,7 @@ export async function removeRows(
   }
 }
 
-/** The names of a limiter's rows, about a thousand at a time. Some may come twice. */
+/** Yields the names of a limiter's rows, about a thousand at a time. Names may repeat. */
 async function* scan(
   connection: Connection,
   { start }: RowNames,

@@ -9,15 +9,15 @@ import { HELLO, runnerOf, swapScript } from './script.ts'
 import { slotOfName } from './slots.ts'
 import { isTwinned } from './told-rules.ts'
 
-/** Slots in a row that are one part of a Cluster: a node has long ranges of slots. */
+/** 2^PART_BITS consecutive slots count as one part of a Cluster: nodes own long ranges of slots. */
 const PART_BITS = 6
 
-/** How long others wait for the first trip, which one of them has made. */
+/** How long calls share one pending request for the time before they send another. */
 const PATIENCE_MS = 20
 
 /**
- * createRedisEngine keeps the rows of one limiter in Redis. A trip is one script, which reads the rows,
- * decides and writes. `name` is that of some row.
+ * createRedisEngine keeps the rows of one limiter in Redis. Each trip runs one script, which reads the
+ * rows, decides and writes. `name` is the name of any row; it routes the request for the time.
  */
 export function createRedisEngine(connection: Connection, name: string, clockLine: string): Engine {
   const { send, hasSlots } = connection
@@ -28,7 +28,7 @@ export function createRedisEngine(connection: Connection, name: string, clockLin
   const swap = runnerOf(send, () => swapScript(clockLine))
   let greeting: { readonly sinceMs: number; readonly done: Promise<void> } | undefined
 
-  /** Asks for the time. Many ask at once at first; a trip that takes too long is not waited for. */
+  /** Requests the time before the first trip. Calls that start together share one request. */
   function hello(): Promise<void> {
     const sentMs = performance.now()
     if (!greeting || sentMs - greeting.sinceMs > PATIENCE_MS) {
@@ -85,7 +85,7 @@ function swapArgs(changes: readonly RowChange[]): string[] {
   return args
 }
 
-/** An answer has a value for each key, and the instant; or that alone. */
+/** Parses a reply: a value per key and the instant, or the instant alone. */
 function foundIn(reply: unknown, { names }: Batch): Found {
   if (!Array.isArray(reply) || !(Number(reply[reply.length - 1]) > 0)) throw senseless()
   const nowUs = Number(reply.pop())
@@ -95,5 +95,5 @@ function foundIn(reply: unknown, { names }: Batch): Found {
 }
 
 function senseless(): Error {
-  return new Error('Redis gave an answer that makes no sense.')
+  return new Error('Redis sent an unexpected reply.')
 }

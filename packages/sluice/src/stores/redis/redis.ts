@@ -10,19 +10,19 @@ import { CLOCK_LINE } from './script.ts'
 
 export type { DenyCacheOptions, LeaseOptions, RedisClient }
 
-/** RedisStoreOptions are those of every remote store. */
+/** RedisStoreOptions are the options of `redisStore`. */
 export type RedisStoreOptions = RemoteOptions
 
 /**
- * redisStore keeps rows in Redis, for any number of nodes: each decision is one atomic script, at one
- * instant of Redis's own clock.
+ * redisStore keeps rows in Redis or Valkey, for any number of nodes. Each decision is one atomic script
+ * at one instant of Redis's own clock. It starts with Redis down and recovers by itself.
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): AsyncStore {
   checkOptions('redisStore', options, ['prefix', 'denyCache', 'lease'])
   return openRedis(client, options, systemClock, CLOCK_LINE)
 }
 
-/** openRedis is a `redisStore` whose scripts read the time by a given line. */
+/** openRedis is `redisStore` with a replaceable Lua line that reads the time. */
 export function openRedis(
   client: RedisClient,
   options: RedisStoreOptions,

@@ -22,28 +22,28 @@ function request(given: Partial<Request>, next?: Request): Request {
 }
 
 describe('the word of a row', () => {
-  it('is just the cost of a check by the first rules', () => {
+  it('is the cost alone for a check by the first set', () => {
     expect(wordOf(1, request({ cost: 5 }))).toBe('5')
     expect(wordOf(2, request({ cost: 5 }))).toBe('2:5')
   })
 
-  it('counts checks that are alike', () => {
+  it('counts identical checks', () => {
     const three = request({}, request({}, request({ cost: 2 })))
     expect(wordOf(1, three)).toBe('1@c1x2c2x1')
   })
 
-  it('has units for each rule that keeps a state', () => {
+  it('has units for each rule that keeps state', () => {
     expect(wordOf(1, request({ set: several, cost: [1, 7, 4] }))).toBe('1@c1,4x1')
   })
 
-  it('tells leases, holds and refusals that no penalty counts', () => {
+  it('encodes leases, holds and checks that no penalty counts', () => {
     expect(wordOf(1, request({ lease: 20 }))).toBe('1@l1x20')
     expect(wordOf(1, request({ generation: 9 }))).toBe('1@a1x9')
     expect(wordOf(1, request({ generation: 9, isCounted: false }))).toBe('1@A1x9')
     expect(wordOf(1, request({ isCounted: false }))).toBe('1@C1x1')
   })
 
-  it('tells what a permit held, and what it changes', () => {
+  it('encodes the holds of a permit and its change', () => {
     const held = { cost: [1, 1, 2], spentUs: 50, holds: Float64Array.from([0, 0, 0, 0, 7, 8]) }
     const finish = request({ verb: 'finish', set: several, held, change: [-1, 0, 3] })
     expect(wordOf(1, finish)).toBe('1@f-1,3x50,1,0,0,2,7,8')

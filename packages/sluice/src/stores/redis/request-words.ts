@@ -3,13 +3,13 @@ import type { JointSet } from '../joint/joint-set.ts'
 import type { RemoteRules } from '../remote/remote-rules.ts'
 import type { Request, Verb } from '../store.ts'
 
-/** letters stand for verbs in the script; a check that leases is an `l`, and one that holds an `a`. */
+/** letters encodes verbs for the script. A check that leases is `l`, and one that holds units `a`. */
 export const letters: Readonly<Partial<Record<Verb, string>>> = {
   ...{ check: 'c', peek: 'p', charge: 'd', refund: 'r', finish: 'f', extend: 'e' },
   ...{ block: 'b', unblock: 'u', reset: 'x' },
 }
 
-/** wordOf is what the script is to do with the row of a key. */
+/** wordOf encodes the requests for one key as a word for the script. */
 export function wordOf(set: number, first: Request): string {
   if (isPlain(first) && typeof first.cost === 'number' && !first.next) {
     return set === 1 ? String(first.cost) : `${set}:${first.cost}`
@@ -31,17 +31,17 @@ export function wordOf(set: number, first: Request): string {
   return word
 }
 
-/** Whether a request is a check, and nothing more. */
+/** Tells whether a request is a check without lease, hold or penalty. */
 function isPlain({ verb, lease, generation, isCounted }: Request): boolean {
   return verb === 'check' && lease === 0 && generation === 0 && isCounted
 }
 
-/** Whether the next request is the same check. */
+/** Tells whether the next request is the same check. */
 function isAlike({ cost }: Request, next: Request | undefined): next is Request {
   return next !== undefined && isPlain(next) && isSameCost(cost, next.cost)
 }
 
-/** Any request but a plain check, as a letter and its numbers. */
+/** Encodes a request as a letter and its numbers. */
 function requestText(request: Request): string {
   const { verb, cost, lease, generation, isCounted, untilUs, held, change } = request
   if (held) {
@@ -57,7 +57,7 @@ function requestText(request: Request): string {
   return lease > 0 ? `l${units}x${lease}` : `${letters[verb]}${units}x${untilUs}`
 }
 
-/** plannedText is a request about the rows with these numbers, as the script's plan has it. */
+/** plannedText encodes a request on the rows with these numbers, for the script's plan. */
 export function plannedText(request: Request, rows: readonly number[]): string {
   const { cost, set } = request
   if (!isPlain(request)) return `"${rows.join()}@${requestText(request)}"`
@@ -69,7 +69,7 @@ export function plannedText(request: Request, rows: readonly number[]): string {
   return `${rows.length},${rows.join()},${units.length},${units.join()}`
 }
 
-/** A cost as the script takes it: units for all rules, or for each that keeps a state. */
+/** Encodes a cost: units for all rules, or for each rule that keeps state. */
 function unitsText(cost: Cost, request: Request): string {
   if (typeof cost === 'number') return String(cost)
   return placesOf(request)
@@ -77,7 +77,7 @@ function unitsText(cost: Cost, request: Request): string {
     .join()
 }
 
-/** The places of the rules that keep a state, in the order of the rows and their lines; −1: a penalty. */
+/** Lists the indexes of rules that keep state, by row and line; −1 for a penalty. */
 function placesOf({ set, rows }: Request): number[] {
   if (!rows) return (set as RemoteRules).lines.map(({ index }) => index)
   return (set as JointSet).parts.flatMap(({ set: own, places }) =>

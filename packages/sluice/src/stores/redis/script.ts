@@ -1,11 +1,11 @@
 import type { Send } from './client.ts'
 
-/** CLOCK_LINE is the one line that reads the time; tests replace it. */
+/** CLOCK_LINE is the only Lua line that reads the time. Tests replace it. */
 export const CLOCK_LINE = "local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]"
 
 /**
- * HELLO asks for the time before the first call, since without it a call would have no deadline. A
- * Redis that cannot write whole numbers of 53 bits is refused.
+ * HELLO requests the time before the first call, which otherwise would have no deadline. It refuses a
+ * Redis that cannot format 53-bit integers.
  */
 export const HELLO = `
 if string.format('%x', 2 ^ 53) ~= '20000000000000' then
@@ -15,12 +15,12 @@ local time = redis.call('TIME')
 return time[1] * 1000000 + time[2]
 `
 
-/** EXPIRY is when a row expires, in milliseconds: from then on lines without a fresh time are fresh. */
+/** EXPIRY defines the Lua function that returns when a row expires, in milliseconds. */
 export const EXPIRY = `
 local function expiry(key)
   local at = redis.pcall('PEXPIRETIME', key)
   if type(at) == 'number' and at > 0 then return at end
-  -- Before Redis 7 only how long is left is known; without an expiry it is 400 days.
+  -- Before Redis 7 there is only PTTL. A row without an expiry gets 400 days.
   local left = redis.call('PTTL', key)
   if left < 0 then left = 34560000000 end
   local time = redis.call('TIME')
@@ -29,9 +29,9 @@ end
 `
 
 /**
- * SWAP replaces rows if none of them has changed: 1, or 0 if one has; −1 after the deadline. ARGV: the
- * deadline, or 0; and for each row what it was, what it is, '' for none, and when that expires, with a
- * `+` where a later expiry is to stay.
+ * SWAP replaces rows if none of them has changed. It returns 1, 0 if a row has changed, or −1 after the
+ * deadline. ARGV: the deadline, or 0; then for each row its old text, its new text ('' for no row) and
+ * its expiry, after a `+` if a later present expiry stays.
  */
 export const SWAP = `
 local deadline = tonumber(ARGV[1])
@@ -51,15 +51,15 @@ end
 return 1
 `
 
-/** swapScript is SWAP with a line that reads the time. */
+/** swapScript returns SWAP with a line that reads the time. */
 export function swapScript(clockLine: string): string {
   return clockLine + EXPIRY + SWAP
 }
 
-/** Run runs a script: how many keys, the keys, and the words of ARGV. */
+/** Run runs a script with the number of keys, the keys, and ARGV. */
 export type Run = (args: string[]) => Promise<unknown>
 
-/** runnerOf runs a script by its hash, and in full where the server does not know it yet. */
+/** runnerOf runs a script by its hash, and in full if the server does not have it yet. */
 export function runnerOf(send: Send, textNow: () => string): Run {
   let text = ''
   let sha = ''

@@ -2,12 +2,12 @@ import type { Rule } from '../../core/rule.ts'
 import type { OwnLine } from '../../rows/open-row.ts'
 import type { RemoteRules } from '../remote/remote-rules.ts'
 
-/** isTwinned tells whether the script can decide by these rules; by others it only reads. */
+/** isTwinned tells whether all rules have twins. If not, the script only reads the rows. */
 export function isTwinned({ lines }: RemoteRules): boolean {
   return lines.every(({ rule }) => rule.algorithm.lua !== '')
 }
 
-/** A set of rules as the script takes it, with the edges around an instant of this interval. */
+/** A rule set as JSON for the script, with window edges that are valid during an interval. */
 interface Told {
   readonly json: string
   readonly fromUs: number
@@ -16,7 +16,7 @@ interface Told {
 
 const known = new WeakMap<RemoteRules, Told>()
 
-/** jsonOf is a set of rules for about the instant `nowUs`, as the script takes it. */
+/** jsonOf encodes a rule set for the script, with the window edges around `nowUs`. */
 export function jsonOf(set: RemoteRules, nowUs: number): string {
   let told = known.get(set)
   if (!told || nowUs < told.fromUs || nowUs >= told.toUs) {
@@ -26,7 +26,7 @@ export function jsonOf(set: RemoteRules, nowUs: number): string {
   return told.json
 }
 
-/** Good until one of the edges is crossed, so that the whole periods around it are always there. */
+/** Encodes a rule set. The result is valid until `nowUs` crosses an edge. */
 function toldOf(set: RemoteRules, nowUs: number): Told {
   const edges = set.lines.map(({ rule }) => edgesOf(rule, nowUs))
   const all = edges.flatMap((some) => some ?? [])
@@ -42,7 +42,7 @@ function edgesOf(rule: Rule, nowUs: number): readonly number[] | undefined {
   return rule.algorithm.windows?.(rule).edgesAround?.(nowUs)
 }
 
-/** A rule as Lua gets it: `per` is microseconds there, so the word is `period`. */
+/** Encodes a rule. In Lua `per` is in microseconds, so a calendar period is named `period`. */
 function ruleFor({ rule, label }: OwnLine, edges: readonly number[] | undefined): object {
   const { per: period, ...params } = rule.params
   return {
@@ -62,11 +62,11 @@ function ruleFor({ rule, label }: OwnLine, edges: readonly number[] | undefined)
   }
 }
 
-/** The most cells of a rule, and rules, of a row that the script reads by a pattern. */
+/** The most cells per rule, and rules per row, that the script reads with a pattern. */
 const MOST_CELLS = 3
 const MOST_RULES = 10
 
-/** What `openRow` calls a plain row, as a pattern to read it by and a format to write it by. */
+/** Returns a Lua pattern to read rows that only these rules wrote, and a format to write them. */
 function formsOf({ lines, row }: RemoteRules): object {
   const fits = lines.every(({ rule }) => rule.algorithm.cells(rule) <= MOST_CELLS)
   if (!row.pattern || !fits || lines.length > MOST_RULES) return {}

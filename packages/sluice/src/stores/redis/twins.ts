@@ -1,6 +1,6 @@
 import { exact } from './exact.ts'
 
-/** twinsText is Lua that fills the table `twins`, by the names of algorithms. */
+/** twinsText returns Lua that fills the table `twins`, by algorithm name. */
 export function twinsText(twins: ReadonlyMap<string, string>): string {
   const each = Array.from(
     twins,

@@ -10,7 +10,10 @@ import type { Request } from '../store.ts'
 import type { Trip } from './engine.ts'
 import type { RemoteRules } from './remote-rules.ts'
 
-/** Acted is told of each request and, of a check or peek, its decision, before leased units are spent. */
+/**
+ * Acted is called after each request, before its leased units are spent. A check or peek has a
+ * decision.
+ */
 export type Acted = (
   request: Request,
   decision: Decision | undefined,
@@ -20,8 +23,8 @@ export type Acted = (
 ) => void
 
 /**
- * actAll does all requests about one key, in order, with its row, which is open in the set. So it is
- * worked out what an engine has done, or what it is to write.
+ * actAll executes all requests for one key, in order, on the key's row, which is open in the set. It
+ * computes what the engine has decided already, or what to write.
  */
 export function actAll(first: Request, nowUs: number, acted?: Acted): void {
   for (let request: Request | undefined = first; request; request = request.next) {
@@ -36,7 +39,7 @@ export function actAll(first: Request, nowUs: number, acted?: Acted): void {
   }
 }
 
-/** Does what a request asks for, and gives how many units more are leased with it. */
+/** Executes a request, and returns how many more units it leases. */
 function act(request: Request, set: RemoteRules, nowUs: number): number {
   const { verb, cost, held, change } = request
   if (verb === 'check' || verb === 'peek') return check(request, set, nowUs)
@@ -45,14 +48,14 @@ function act(request: Request, set: RemoteRules, nowUs: number): number {
   return 0
 }
 
-/** Change is what is to become of a row: that of a request, or the part of it that is for one field. */
+/** Change has the units of a request, or its part for one field. */
 interface Change {
   readonly cost: Cost
   readonly held: Held | undefined
   readonly change: Cost
 }
 
-/** changeRow does what is no decision. It returns what a permit holds that was extended. */
+/** changeRow executes any verb but check and peek. Returns the holds of an extended permit. */
 export function changeRow(
   { verb, untilUs }: Request,
   set: RemoteRules,
@@ -80,7 +83,7 @@ export function changeRow(
   return undefined
 }
 
-/** Decides on an open row, and gives the longest wait, that of a block included. */
+/** decideOpen decides on an open row. Returns the longest wait, including that of a block. */
 export function decideOpen(
   set: RemoteRules,
   row: OpenRow,
@@ -107,7 +110,7 @@ function check(request: Request, set: RemoteRules, nowUs: number): number {
   return leased
 }
 
-/** punishOpen counts that a row has refused, unless its key is blocked. */
+/** punishOpen counts a refusal of a row, unless its key is blocked. */
 export function punishOpen(set: RemoteRules, row: OpenRow, nowUs: number): void {
   if (set.penalty === undefined || row.blockUs > nowUs) return
   const us = punishRow(set, row, nowUs)
@@ -115,12 +118,14 @@ export function punishOpen(set: RemoteRules, row: OpenRow, nowUs: number): void 
   row.isChanged = true
 }
 
-/** The decision that was just made on an open row. */
+/** Returns the decision that was just made on an open row. */
 function decisionOn(set: RemoteRules, row: OpenRow, cost: Cost, nowUs: number): Decision {
   return decisionOf(set, row, cost, Math.max(0, row.blockUs - nowUs), nowUs)
 }
 
-/** How many units go with a cost that passes: halved until as many again would be left. */
+/**
+ * Returns how many units to lease besides `cost`: halves `wanted` until as many again would remain.
+ */
 function leasable(set: RemoteRules, cost: number, wanted: number, nowUs: number): number {
   if (!passes(set, cost, nowUs)) return 0
   let units = wanted
@@ -132,7 +137,10 @@ function passes(set: RemoteRules, cost: number, nowUs: number): boolean {
   return cost <= set.capacity && decideOpen(set, set.row, cost, false, nowUs) === 0
 }
 
-/** decideHere decides without a trip: on a copy of a row that one has found, later by our clock. */
+/**
+ * decideHere decides locally, on a copy of a row from an earlier trip, for the engine's time by
+ * now.
+ */
 export function decideHere(
   set: RemoteRules,
   row: OpenRow,

@@ -9,19 +9,19 @@ import { decideJointHere } from './joint-act.ts'
 import { createRecent } from './recent.ts'
 import type { RemoteRules } from './remote-rules.ts'
 
-/** DenyCacheOptions say how long, and how many, refusals are remembered. */
+/** DenyCacheOptions bound the cache of refusals. */
 export interface DenyCacheOptions {
-  /** The longest a refusal is remembered, in milliseconds. Default 2,000. */
+  /** The longest time a refusal is cached, in milliseconds. Default 2,000. */
   readonly maxMs?: number
-  /** Keys remembered at most. Default 10,000. */
+  /** Maximum number of cached keys. Default 10,000. */
   readonly maxKeys?: number
 }
 
-/** A refusal, and until when it holds by our clock. */
+/** A refusal, and until when it is valid, by `performance.now()`. */
 interface Refusal {
   readonly set: RuleSet
   readonly cost: Cost
-  /** The row of the key, or of each of its fields. */
+  /** The row of the key, or the row of each of its fields. */
   readonly rows: readonly OpenRow[]
   readonly names: readonly string[]
   readonly trip: Trip
@@ -29,22 +29,23 @@ interface Refusal {
 }
 
 /**
- * DenyCache remembers refusals: the same key and cost is refused again without a trip, until the
- * time it was told to come back.
+ * DenyCache caches refusals: until its retry time, the same key and cost is refused without a round
+ * trip.
  */
 export interface DenyCache {
-  /** The decision, if a refusal still holds. */
+  /** Returns a refusal if a cached one still holds. */
   recall(set: RuleSet, key: string, cost: Cost): Decision | undefined
-  /** Remembers a refused check by its rows; without `rows`, by the row that is open in the set. */
+  /** Caches a refused check with its rows. Default for `rows`: the row that is open in the set. */
   note(request: Request, rows: readonly OpenRow[] | undefined, trip: Trip, waitMs: number): void
-  /** Forgets the refusals of a key, or of all keys that share a row with it. */
+  /** Drops the refusals of a key, and of all keys that share one of `rows` with it. */
   drop(key: string, rows: readonly RequestRow[] | undefined): void
   clear(): void
 }
 
+/** createDenyCache creates an empty cache of refusals. */
 export function createDenyCache({ maxMs, maxKeys }: Required<DenyCacheOptions>): DenyCache {
   const refusals = createRecent<Refusal>(maxKeys)
-  /** When the refusals that a row is part of were dropped, by our clock. */
+  /** When the refusals that involve a row were dropped, by `performance.now()`. */
   const drops = createRecent<number>(maxKeys)
 
   function isDropped({ names, trip }: Refusal): boolean {
@@ -57,7 +58,7 @@ export function createDenyCache({ maxMs, maxKeys }: Required<DenyCacheOptions>):
       if (!refusal || refusal.set !== set || !isSameCost(refusal.cost, cost)) return undefined
       const nowMs = performance.now()
       if (nowMs >= refusal.untilMs || isDropped(refusal)) return undefined
-      // From when it was sent: not a moment later than the engine would admit it.
+      // Count from when the trip was sent, so that the cache never refuses longer than the engine.
       const { rows, trip } = refusal
       if (refusal.names.length === 0) {
         return decideHere(set as RemoteRules, rows[0], trip, nowMs, cost, false, 'cache')

@@ -1,16 +1,16 @@
 /**
- * EngineTime knows the engine’s clock as far as replies tell. The instant in a reply lay between the
- * moments the call was sent and the reply came; of the clocks that fit, it takes the slowest one,
- * so that a deadline never is later than it ought to be.
+ * EngineTime estimates the engine's clock from its replies. The engine read the instant of a reply
+ * between the moments the call was sent and the reply arrived. The estimate is the slowest clock that
+ * fits all replies, so that a deadline is never too late.
  */
 export interface EngineTime {
-  /** A reply came in now: the instant it names, and when its call was sent. */
+  /** Records a reply that arrived now: the engine's instant, and when its call was sent. */
   note(engineUs: number, sentMs: number): void
-  /** The instant of the engine’s clock at a moment of ours; 0 as long as nothing is known. */
+  /** Converts a moment of `performance.now()` to the engine's clock; 0 before the first reply. */
   at(ms: number): number
 }
 
-/** createEngineTime takes another one's word for it until it has seen a reply of its own. */
+/** createEngineTime creates an estimate, which starts from `guess` until its own first reply. */
 export function createEngineTime(guess?: EngineTime): EngineTime {
   let aheadUs = Number.NaN
   return {

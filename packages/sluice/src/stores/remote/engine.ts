@@ -5,89 +5,95 @@ import type { EngineTime } from './engine-time.ts'
 import type { RowNames } from './names.ts'
 import type { RemoteRules } from './remote-rules.ts'
 
-/** Batch is the requests of one trip: of each key the first, which has the others behind it. */
+/** Batch is the requests of one round trip: the first of each key, which links to the others. */
 export interface Batch {
   readonly firsts: readonly Request[]
   /** The names of the rows. */
   readonly names: readonly string[]
   /**
-   * Where keys have fields: for each first the places of its rows among the names, and the rules of each
-   * row. undefined: each first has a row of its own, in the same order.
+   * For keys with fields: the indexes of each first request's rows in `names`, and the rules of each
+   * row. If undefined, `names[i]` is the row of `firsts[i]`.
    */
   readonly joint: JointBatch | undefined
-  /** The moment of our clock up to which it must have begun. */
+  /** The moment of `performance.now()` by which the trip must have started. */
   readonly untilMs: number
 }
 
+/** JointBatch describes the rows of a batch whose keys have fields. */
 export interface JointBatch {
   readonly places: readonly (readonly number[])[]
   readonly sets: readonly RemoteRules[]
 }
 
-/** Trip is when a trip was made: the instant of the engine's clock, and of ours when it was sent. */
+/** Trip has the times of a round trip: the engine's instant, and our moment of sending. */
 export interface Trip {
   readonly nowUs: number
   readonly sentMs: number
 }
 
-/** Found is what a trip found: the engine's time, and the text of each key's row or null. */
+/** Found is the result of a round trip: the engine's time, and the text of each row, or null. */
 export interface Found {
   readonly nowUs: number
-  /** undefined where nothing was done: the deadline had passed, or the time was not the one expected. */
+  /**
+   * undefined if the engine did nothing: the deadline had passed, or its time was outside the
+   * edges.
+   */
   readonly texts: readonly (string | null)[] | undefined
-  /** What the engine knows the rows by, where it does not compare texts. */
+  /** The version of each row, for engines that do not compare texts. */
   readonly versions?: readonly unknown[]
 }
 
-/** RowChange is a row to be replaced. */
+/** RowChange is a compare-and-swap of one row. */
 export interface RowChange {
   /** The name of the row. */
   readonly name: string
-  /** The text that was read; null for none. */
+  /** The text that was read; null for no row. */
   readonly from: string | null
-  /** What `read` gave with that text. */
+  /** The version that `read` returned with that text. */
   readonly version: unknown
-  /** The new text; null to remove the row. */
+  /** The new text; null to delete the row. */
   readonly to: string | null
-  /** When the new row is fresh and may be dropped, in milliseconds since 1970. */
+  /** When the new row may expire, in milliseconds since 1970. */
   readonly expiresMs: number
-  /** A later expiry that the row has stays, where the engine tells it. */
+  /**
+   * Whether to keep the row's present expiry if that is later. Only for engines with `tellsExpiry`.
+   */
   readonly keepsExpiry?: boolean
-  /** The instant at which it was decided, in microseconds since 1970. */
+  /** The instant of the decision, in microseconds since 1970. */
   readonly nowUs: number
-  /** The instant of the engine's clock from which on nothing is to be changed; 0 for never. */
+  /** The deadline by the engine's clock, from which on nothing may change; 0 for none. */
   readonly untilUs: number
 }
 
-/** Engine is where rows are kept, as texts by name. */
+/** Engine stores rows as texts by name. */
 export interface Engine {
-  /** What is known of its clock so far: a first guess for every slot. */
+  /** The estimate of its clock so far: the first guess for every slot. */
   readonly time: EngineTime
-  /** Gets ready for a rule. */
+  /** Prepares for a rule. */
   prepare(rule: Rule): void
   /**
-   * Reads the rows of these keys. `untilUs` gives the deadline by the engine's clock, 0 as long as
-   * that is unknown.
+   * Reads the rows of a batch. `untilUs` returns the deadline by the engine's clock, 0 while that is
+   * unknown.
    */
   visit(batch: Batch, untilUs: () => number): Promise<Found>
   /**
-   * Whether `visit` also does the requests by these rules, with every row that was written for the same
-   * limits and can be read. The others are swapped.
+   * Whether `visit` also executes requests by these rules, on every row that the same limits wrote and
+   * that it can decode. The library swaps the other rows.
    */
   decides(set: RemoteRules): boolean
-  /** Replaces all these rows if none has changed; else none of them, and false. */
+  /** Replaces all rows if none has changed since the read; else none, and returns false. */
   swap(changes: readonly RowChange[]): Promise<boolean>
-  /** Whether only single rows can be swapped. */
+  /** Whether it can only swap single rows. */
   readonly isRowwise: boolean
-  /** Whether rows may be in different slots, of which one trip reaches one. */
+  /** Whether rows are partitioned into slots, and one trip reaches one slot only. */
   readonly hasSlots: boolean
-  /** Whether it tells when a row expires, so that plain rows need not. */
+  /** Whether it reports when a row expires, so that plain rows can omit it. */
   readonly tellsExpiry: boolean
-  /** Where requests about a row may go together. */
+  /** Returns the slot of a row. One trip serves one slot. */
   slotOf(name: string): number
-  /** The part of the engine that a row is in, if parts can fail while others go on. */
+  /** Returns the part of the engine that holds a row, if parts can fail independently. */
   partOf(name: string): number
-  /** The keys of all rows with such names, page by page. `limited` bounds each trip. */
+  /** Lists the keys of all rows with such names, page by page. `limited` bounds each trip. */
   keys(names: RowNames, limited: TimeLimit['limited']): AsyncIterable<readonly string[]>
   clear(names: RowNames, limited: TimeLimit['limited']): Promise<void>
 }

@@ -11,8 +11,8 @@ import { type Acted, changeRow, decideOpen, punishOpen } from './act.ts'
 import type { RemoteRules } from './remote-rules.ts'
 
 /**
- * actJointAll does all requests about one key with fields, in order, with its open rows: one for each
- * part of the rules, or for each field of a block, its end or a reset.
+ * actJointAll executes all requests for one key with fields, in order, on its open rows. There is one
+ * row per field that has rules; for block, unblock and reset, one per given field.
  */
 export function actJointAll(
   first: Request,
@@ -28,7 +28,7 @@ export function actJointAll(
   }
 }
 
-/** All rules of all rows admit, or nothing is spent. */
+/** Decides over all rows: spends if all rules of all rows admit, else spends nothing. */
 function check(request: Request, rows: readonly OpenRow[], nowUs: number): Decision {
   const { verb, cost, generation, pending } = request
   const set = request.set as JointSet
@@ -59,7 +59,7 @@ function waitOn(set: JointSet, rows: readonly OpenRow[], cost: Cost, nowUs: numb
   return longest
 }
 
-/** Counts the refusal for each field whose own rules refuse, unless it is blocked. */
+/** Counts the refusal for each field whose own rules refuse, unless that field is blocked. */
 function punishAll(set: JointSet, rows: readonly OpenRow[], cost: Cost, nowUs: number): void {
   if (set.penalty === undefined) return
   for (const [i, { set: own, places }] of set.parts.entries()) {
@@ -69,7 +69,7 @@ function punishAll(set: JointSet, rows: readonly OpenRow[], cost: Cost, nowUs: n
   }
 }
 
-/** The decision that `waitOn` has noted, with the rows as they are now. */
+/** Builds the decision from the waits that `waitOn` stored and the rows' present state. */
 function decisionOnAll(
   set: JointSet,
   rows: readonly OpenRow[],
@@ -92,7 +92,7 @@ function decisionOnAll(
   return summed(set, cost, each, allowed, blockedUs)
 }
 
-/** Does what is no decision, on each row. */
+/** Executes any verb but check and peek, on each row. */
 function change(request: Request, rows: readonly OpenRow[], nowUs: number): undefined {
   const { cost, held, change } = request
   const set = request.set as JointSet
@@ -111,7 +111,7 @@ function change(request: Request, rows: readonly OpenRow[], nowUs: number): unde
           change: costIn(change, places),
         }
       : { cost, held, change }
-    // A field that is charged nothing stays as it is.
+    // A charge of 0 must not carry a row over to other limits.
     if (request.verb === 'charge' && !costsAny(part.cost)) continue
     const extended = changeRow(request, own, row, part, nowUs)
     if (isExtended && !extended) {
@@ -123,7 +123,7 @@ function change(request: Request, rows: readonly OpenRow[], nowUs: number): unde
   request.result = isExtended ? { ...held!, holds: set.held.slice() } : undefined
 }
 
-/** decideJointHere is what a check would say later, without a trip, on copies of rows. */
+/** decideJointHere decides locally, on copies of rows from an earlier trip. */
 export function decideJointHere(
   set: JointSet,
   rows: readonly OpenRow[],
@@ -134,10 +134,10 @@ export function decideJointHere(
   return decisionOnAll(set, rows, cost, nowUs)
 }
 
-/** The label of a spend that may be taken back. No algorithm has such a code: nodes copy the line. */
+/** Returns the label of a pending spend. No algorithm has the code `~id`, so nodes copy the line. */
 const labelOf = (id: string) => `? ~${id}`
 
-/** Writes a spend down as a line of the row: its instant, and units, generation and slot of each rule. */
+/** Adds a spend to the row as a line: its instant; and units, generation and slot per rule. */
 function remember(
   row: OpenRow,
   { id, lifeUs }: { readonly id: string; readonly lifeUs: number },
@@ -152,7 +152,7 @@ function remember(
   row.others = [...row.others, { cells, freshMs, label: labelOf(id) }]
 }
 
-/** Takes back a spend that the row remembers, once. */
+/** Undoes a spend that the row remembers, and removes its line, so that it is undone once. */
 function takeBack({ set, pending }: Request, row: OpenRow, nowUs: number): void {
   const label = labelOf(pending!.id)
   const line = row.others.find((each) => each.label === label)

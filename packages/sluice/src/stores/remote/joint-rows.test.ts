@@ -10,7 +10,7 @@ import {
 import { manualClock } from '../../testing/index.ts'
 import { remoteStore } from './remote.ts'
 
-/** A store of rows in a map, and how often they are read. */
+/** Creates a store with rows in a map, and counts reads. */
 function made() {
   const clock = manualClock()
   const rows = new Map<string, string>()
@@ -32,7 +32,7 @@ function made() {
   return { store, rows, reads }
 }
 
-it('decides in order, in one trip, where keys share a row', async () => {
+it('decides in order and in one trip when keys share a row', async () => {
   const { store, reads } = made()
   const limiter = createLimiter(
     [
@@ -60,7 +60,7 @@ it('decides in order, in one trip, where keys share a row', async () => {
   expect(reads).toEqual([3])
 })
 
-it('leaves a row of other limits as it is where a call charges it nothing', async () => {
+it('does not rewrite a row of other limits when a call charges it nothing', async () => {
   const { store, rows } = made()
   const held = (hold: Duration) => concurrency({ limit: 9, hold, by: 'user', name: 'held' })
   const policy = createPolicy({

@@ -6,7 +6,7 @@ import { actJointAll } from './joint-act.ts'
 import { requestsOf } from './queue.ts'
 import type { RemoteRules } from './remote-rules.ts'
 
-/** jointBatch lays out the rows of requests about keys with fields: each row once. */
+/** jointBatch lists the rows of requests about keys with fields, each row once. */
 export function jointBatch(firsts: readonly Request[]): Pick<Batch, 'names' | 'joint'> {
   const names: string[] = []
   const sets: RemoteRules[] = []
@@ -23,15 +23,15 @@ export function jointBatch(firsts: readonly Request[]): Pick<Batch, 'names' | 'j
   return { names, joint: { places, sets } }
 }
 
-/** OpenBatch is the rows of a trip, as they were found. */
+/** OpenBatch opens the rows of a trip. */
 export interface OpenBatch {
-  /** The rows of the first with that number. */
+  /** Returns the rows of `firsts[i]`. */
   rowsOf(i: number): readonly OpenRow[]
-  /** Those that were opened, at their places among the names. */
+  /** The rows opened so far, by index in `names`. */
   readonly opened: readonly (OpenRow | undefined)[]
 }
 
-/** openBatch opens rows when they are asked for: requests after another see what it did. */
+/** openBatch opens each row once, on demand: later requests see the changes of earlier ones. */
 export function openBatch(
   { places, sets }: JointBatch,
   texts: readonly (string | null)[],
@@ -45,22 +45,22 @@ export function openBatch(
   return { opened, rowsOf: (i) => places[i].map(open) }
 }
 
-/** JointFound is a trip that has only read rows, and which of its requests are to be done. */
+/** JointFound is a trip that only read rows, and the requests still to execute. */
 export interface JointFound {
   readonly batch: Batch
   readonly joint: JointBatch
   readonly found: Found
   readonly texts: readonly (string | null)[]
-  /** The numbers of their firsts. */
+  /** Indexes of their first requests in `firsts`. */
   readonly todo: readonly number[]
   readonly untilUs: number
   readonly acted: Acted
 }
 
 /**
- * swapJoint does requests with rows that were only read, and replaces all rows that change, or none. It
- * returns the requests that were lost to another writer. They go together at first, and one by one once
- * they were lost, or where the engine swaps one row at a time: then each has one.
+ * swapJoint executes requests on rows that were only read, and replaces all rows that change, or none.
+ * Returns the requests that lost to another writer. It swaps all requests together at first, and one by
+ * one after a loss or if the engine swaps single rows (then each request has one row).
  */
 export async function swapJoint(
   all: JointFound,
@@ -86,7 +86,7 @@ export async function swapJoint(
   return lost
 }
 
-/** Does the requests, with the rows as they were found. */
+/** Executes the requests on the rows as they were read. */
 function act({ batch, joint, found, texts, todo }: JointFound, acted?: Acted) {
   const { opened, rowsOf } = openBatch(joint, texts, found.nowUs)
   for (const i of todo) actJointAll(batch.firsts[i], rowsOf(i), found.nowUs, acted)
@@ -96,7 +96,7 @@ function act({ batch, joint, found, texts, todo }: JointFound, acted?: Acted) {
 async function swapGroup(group: JointFound, engine: Engine): Promise<boolean> {
   const { batch, found, texts, todo, untilUs } = group
   const { nowUs, versions } = found
-  // A row that is neither charged nor decided on is not carried over to other limits either.
+  // If requests only peek, or charge other rows, do not rewrite a row just to carry it over.
   const isLooking = todo.every((i) =>
     requestsOf(batch.firsts[i]).every(({ verb }) => verb === 'peek' || verb === 'charge'),
   )

@@ -7,49 +7,49 @@ import { jointBatch } from './joint-rows.ts'
 import { answerTrip, isOnlyRead, type Unswapped } from './outcome.ts'
 import { createQueue, requestsOf, type Taken } from './queue.ts'
 
-/** The most decisions of one trip. */
+/** The most requests per round trip. */
 const MOST = 128
 
-/** So many requests are worth two trips, after so many trips in a row that had several. */
+/** Split at least this many requests into two trips, after this many shared trips in a row. */
 const WORTH_TWO = 24
 const STEADY = 8
 
 /**
- * Requests wait for a trip under way only if it takes less than this part of their time: they would
- * be late after it and their own.
+ * Requests wait for the trip in flight only if trips take less than this part of the timeout. Otherwise
+ * they could miss their deadline: they wait for that trip and then for their own.
  */
 const WORTH_WAITING = 1 / 3
 
 /** Lane sends the requests of one slot, in order. */
 export interface Lane {
-  /** Gets in line. */
+  /** Queues a request. */
   add(request: Request): void
-  /** Sends what is in line, if it is time. */
+  /** Sends queued requests, unless they should wait for a trip in flight. */
   go(nowMs: number, timeoutMs: number): void
 }
 
-/** Answers tells the callers of a table what came of their requests. */
+/** Answers reports the results of requests to a table's callers. */
 export interface Answers {
-  /** For the requests of one trip. */
+  /** Returns the callback for the requests of one trip. */
   actedOn(trip: Trip): Acted
   failed(request: Request, error: unknown): void
-  /** Another writer was faster with so many rows. */
+  /** Counts rows that were lost to another writer. */
   contended(rows: number): void
 }
 
-/** Sent is a trip under way. */
+/** Sent is a trip in flight. */
 interface Sent {
   /** Its deadline by the engine's clock. */
   untilUs: number
-  /** One that was sent before came back undecided: nothing is sent until it has come back, too. */
+  /** An earlier trip came back undecided: send nothing before this one has come back, too. */
   isStale: boolean
-  /** One with a later deadline was sent after it. */
+  /** A trip with a later deadline was sent after this one. */
   isOvertaken: boolean
 }
 
 /**
- * createLane sends a request at once when none is under way, and gathers what comes while one is: up
- * to 128, which then go together.
+ * createLane creates a lane. It sends a request at once if no trip is in flight. While one is, it
+ * queues requests and then sends up to 128 of them together.
  */
 export function createLane(
   engine: Engine,
@@ -58,13 +58,13 @@ export function createLane(
   answers: Answers,
 ): Lane {
   const queue = createQueue(answers.failed)
-  /** The trips under way; those are given up that may never end. */
+  /** The trips in flight. Trips that exceed the timeout are dropped: they may never end. */
   const trips = new Set<Sent>()
   let lastSentMs = 0
-  /** The shortest trip so far: how far away the engine is, however busy it is now. */
+  /** The shortest trip so far: the latency to the engine when it is idle. */
   let shortestMs = Number.POSITIVE_INFINITY
   let isDue = false
-  /** Trips in a row that had several requests. */
+  /** How many trips in a row had several requests. */
   let sharedTrips = 0
 
   function go(nowMs: number, timeoutMs: number): void {
@@ -77,8 +77,9 @@ export function createLane(
   }
 
   /**
-   * Sends what is in line, as long as there is that much. Where a trip came back undecided, since its
-   * deadline was too early, others may as well: nothing overtakes those.
+   * Sends queued requests while there are at least `least`. If a trip came back undecided because its
+   * deadline was too early, others in flight may do so, too: wait for them, so that requests keep their
+   * order.
    */
   function flush(least: number): void {
     for (const { isStale } of trips) if (isStale) return
@@ -89,15 +90,15 @@ export function createLane(
     }
   }
 
-  /** Limiters have keys with fields, or without: so have all requests of a lane. */
+  /** Builds a batch. Either all requests of a lane have keys with fields, or none has. */
   function batchOf({ firsts, untilMs }: Taken): Batch {
     if (firsts[0].rows) return { firsts, untilMs, ...jointBatch(firsts) }
     return { firsts, untilMs, names: firsts.map(({ key }) => nameOf(key)), joint: undefined }
   }
 
   /**
-   * Under a steady load that does not fill trips, requests go in two, so that the engine works on one
-   * while the other's callers are served.
+   * Tells whether to split requests into two trips: under a steady load that does not fill trips, the
+   * engine then works on one while this process serves the callers of the other.
    */
   function isBusy(): boolean {
     const { length } = queue
@@ -112,7 +113,7 @@ export function createLane(
     lastSentMs = sentMs
     trips.add(trip)
     for (const first of batch.firsts) {
-      // No other trip may be about their key.
+      // The row is read and then swapped: no other trip may touch the key in between.
       if (isOnlyRead(engine, first)) queue.hold(first.key)
       for (const request of requestsOf(first)) request.isSent = true
     }
@@ -130,7 +131,10 @@ export function createLane(
     }
   }
 
-  /** The deadline of a trip that is sent now: a later one than others have may pass where they do not. */
+  /**
+   * Returns the deadline of a trip, and marks trips with earlier ones: it may succeed where they
+   * fail.
+   */
   function deadlineOf(trip: Sent, { untilMs }: Batch): number {
     trip.untilUs = time.at(untilMs)
     for (const other of trips) if (other.untilUs < trip.untilUs) other.isOvertaken = true
@@ -144,7 +148,7 @@ export function createLane(
     }
   }
 
-  /** Nothing was decided, since the deadline was too early: puts the requests back in line. */
+  /** Requeues the requests of a trip that came back undecided, because its deadline was too early. */
   function again(firsts: readonly Request[], { isOvertaken }: Sent): void {
     if (isOvertaken) {
       fail(firsts, new Error('the store was too busy to be asked in time'))
@@ -155,7 +159,7 @@ export function createLane(
     for (const { key } of firsts) queue.release(key)
   }
 
-  /** Sends once the callers that were just answered have had the time to ask again. */
+  /** Sends after the callers just answered had a chance to make further requests. */
   function flushSoon(): void {
     if (isDue) return
     isDue = true
@@ -165,7 +169,7 @@ export function createLane(
     })
   }
 
-  /** Answers what the engine has decided, and swaps the rows that it has only read. */
+  /** Answers requests that the engine has decided, and swaps the rows that it has only read. */
   function finish(
     batch: Batch,
     found: Found,
@@ -179,7 +183,7 @@ export function createLane(
     if (left.firsts.length > 0) void swap(left)
   }
 
-  /** Requests about these keys stay in line meanwhile, so that they keep their order. */
+  /** Swaps rows. Meanwhile, requests about these keys stay queued, so that they keep their order. */
   async function swap({ firsts, swap }: Unswapped): Promise<void> {
     for (const { key } of firsts) queue.hold(key)
     const lost = await swap()
@@ -187,7 +191,7 @@ export function createLane(
     if (lost.length > 0) {
       answers.contended(lost.length)
       queue.putBack(lost)
-      // At once or after a while: else the writer that has won would be ahead again each time.
+      // Random backoff: otherwise the writer that has won would win every time.
       if (Math.random() < 1 / 2) retry(lost)
       else setTimeout(() => retry(lost), Math.random() * 2 * shortestMs)
     }

@@ -6,76 +6,76 @@ import type { Trip } from './engine.ts'
 import { createRecent } from './recent.ts'
 import type { RemoteRules } from './remote-rules.ts'
 
-/** LeaseOptions say how many units are taken ahead of time, and for how long. */
+/** LeaseOptions bound the units that a node takes ahead of time. */
 export interface LeaseOptions {
-  /** The most units taken ahead of time, for one key. */
+  /** The most units leased at a time for one key. */
   readonly units: number
-  /** How long they may be held, in milliseconds. Default 1,000. */
+  /** How long a node may hold them, in milliseconds. Default 1,000. */
   readonly leaseMs?: number
 }
 
-/** Units of a key that this node has taken, and may spend without asking. */
+/** Units of a key that this node has leased and may spend without a round trip. */
 interface Lease {
   readonly set: RemoteRules
-  /** The row as if only what was really spent were debited. */
+  /** The key's row with only the units debited that were really spent. */
   readonly row: OpenRow
   readonly trip: Trip
   readonly untilMs: number
-  /** The instant of the engine's clock from which on nothing is given back. */
+  /** The instant of the engine's clock from which unused units can no longer be returned. */
   readonly backUs: number
   readonly units: number
   left: number
   isIdle: boolean
 }
 
-/** A call under way that is to bring units, and what is to become of them then. */
+/** A call in flight that asks for units, and what to do with them when it returns. */
 interface Asked {
   readonly sinceMs: number
   fate: 'hold' | 'return' | 'drop'
 }
 
-/** How many units a key would have had a use for, as it seems. */
+/** The estimated demand of a key, in units. */
 interface Demand {
   readonly units: number
   readonly seenMs: number
 }
 
-/** Keys whose demand is remembered. */
+/** Maximum number of keys whose demand is remembered. */
 const MOST_KEYS = 10_000
 
 /**
- * Units are spent or back after this part of `leaseMs`. What was taken before an interval, and given
- * back in it, can be taken again in it: units count as held for twice as long as they are.
+ * Units are spent or returned within this part of `leaseMs`. Units leased before an interval and
+ * returned in it can be leased again in it, so they count as held for twice as long as they are.
  */
 const HELD = 1 / 2
 
-/** They are spent in this part of that, so that what is left is back in time. */
+/** Units are spent only within this part of the time held, so that the rest is returned in time. */
 const USABLE = 0.75
 
-/** Leases are looked after this many times in their time. */
+/** How often leases are checked during the time in which they can be spent. */
 const LOOKS = 4
 
 /**
- * Leases takes units of busy keys ahead of time, debited in the store at once, so that most calls need
- * no trip. Whoever is not busy any more gives back what is left.
+ * Leases takes units of busy keys ahead of time, so that most calls need no round trip. The store
+ * debits leased units at once. When a key is no longer busy, its unused units are returned.
  */
 export interface Leases {
-  /** Decides from units that are held, if there are enough; they are spent if `spend` is set. */
+  /** Decides from leased units, if there are enough, and spends them if `spend` is set. */
   take(set: RemoteRules, key: string, cost: Cost, spend: boolean): Decision | undefined
-  /** How many units to take along with a call that needs a trip. */
+  /** Returns how many units to lease along with a call that needs a round trip. */
   wish(set: RemoteRules, key: string, cost: Cost): number
-  /** They were taken: `leased` of them, perhaps 0, from the row that is open in the set. */
+  /** Records that `leased` units, perhaps 0, were taken from the row that is open in the set. */
   note(set: RemoteRules, key: string, leased: number, trip: Trip): void
-  /** The call that was to take them has failed. */
+  /** Records that the call that asked for units has failed. */
   failed(key: string): void
-  /** Gives back what is held of a key, or on its way. */
+  /** Returns the units of a key, held or in flight. */
   giveBack(key: string): void
-  /** Forgets what is held of a key, or of all, or on its way: the store has forgotten it as well. */
+  /** Drops the units of a key or of all keys, held or in flight: the store has removed their rows. */
   drop(key?: string): void
   close(): Promise<void>
 }
 
-/** createLeases gives units back by `refund`, which is dropped from the instant `backUs` on. */
+/** createLeases returns units by `refund`, which the store ignores from the instant `backUs` on. */
 export function createLeases(
   { units, leaseMs }: Required<LeaseOptions>,
   refund: (set: RemoteRules, key: string, cost: number, backUs: number) => Promise<unknown>,
@@ -86,7 +86,7 @@ export function createLeases(
   const returns = new Set<Promise<unknown>>()
   const heldMs = HELD * leaseMs
   let timer: ReturnType<typeof setTimeout> | undefined
-  /** Called when no call is under way any more. */
+  /** Called when no more calls are in flight. */
   let settled = () => {}
 
   function take(set: RemoteRules, key: string, cost: Cost, spend: boolean): Decision | undefined {
@@ -102,7 +102,7 @@ export function createLeases(
     return decideHere(set, lease.row, lease.trip, nowMs, cost, spend, 'lease')
   }
 
-  /** As many as last time if that was enough, else twice as many. */
+  /** Wishes for what the last lease used, or twice that lease if all was used; 0 for an idle key. */
   function wish(set: RemoteRules, key: string, cost: Cost): number {
     if (typeof cost !== 'number') return 0
     const nowMs = performance.now()
@@ -156,12 +156,12 @@ export function createLeases(
     void returned.then(() => returns.delete(returned))
   }
 
-  /** What is still on its way meets the same fate when it comes. */
+  /** Sets what to do with units in flight when they arrive. */
   function decree(fate: Asked['fate'], key?: string): void {
     for (const [each, call] of asked) if (key === undefined || each === key) call.fate = fate
   }
 
-  /** Gives back what is over its time, or was not touched since the last look. */
+  /** Returns leases that have ended, or that were not used since the last check. */
   function look(): void {
     timer = undefined
     const nowMs = performance.now()
@@ -175,7 +175,7 @@ export function createLeases(
   function arm(): void {
     if (timer !== undefined || held.size === 0) return
     timer = setTimeout(look, (USABLE * heldMs) / LOOKS)
-    // It is no reason to keep a process alive; nor is what it would give back.
+    // Unused units are no reason to keep the process alive.
     timer.unref?.()
   }
 

@@ -1,18 +1,18 @@
 /**
- * RowNames are the names of one limiter's rows: `prefix/key`, or `prefix:limiter/key` for a limiter that
- * has a name. Rows of a field of the key are `prefix:limiter:field/value`. The key is all behind the first
- * slash, so that no two rows meet.
+ * RowNames builds the names of one limiter's rows: `prefix/key`, or `prefix:limiter/key` for a limiter
+ * with a name. Rows of a field of the key are `prefix:limiter:field/value`. The key is everything after
+ * the first slash, so that no two rows share a name.
  */
 export interface RowNames {
-  /** What all of them begin with. */
+  /** The common start of all names. */
   readonly start: string
   nameOf(key: string): string
   keyOf(name: string): string
 }
 
 /**
- * rowNames names the rows of a limiter, or of one field of its keys. `prefix` stands as it is, without
- * braces and slashes.
+ * rowNames creates the names for a limiter, or for one field of its keys. `prefix` is not escaped and
+ * must not contain braces or slashes.
  */
 export function rowNames(prefix: string, limiter: string, field?: string): RowNames {
   const part = (text: string) => `:${escaped(text).replace(/[:/]/g, percent)}`
@@ -25,7 +25,7 @@ export function rowNames(prefix: string, limiter: string, field?: string): RowNa
   }
 }
 
-/** Braces would be the hash tag of a Redis Cluster, and lone surrogates are all the same in UTF-8. */
+/** Escapes braces, which are hash tags in Redis Cluster, and lone surrogates, which UTF-8 merges. */
 function escaped(text: string): string {
   if (!/[%{}\ud800-\udfff]/.test(text)) return text
   return text.replace(

@@ -13,25 +13,25 @@ import type { LeaseOptions } from './leases.ts'
 import { type RowNames, rowNames } from './names.ts'
 import { createRemoteTable } from './remote-table.ts'
 
-/** RemoteOptions are what every remote store takes. */
+/** RemoteOptions are the options of every remote store. */
 export interface RemoteOptions {
-  /** What the names of all rows begin with. Default `'sl'`: short names take less memory. */
+  /** The start of all row names. Default `'sl'`: short names take less memory. */
   readonly prefix?: string
   /**
-   * Remembers refusals: the same key and cost is refused again without a trip until its retry time,
-   * and at most `maxMs`. `true` for the defaults. Default: off.
+   * Caches refusals: the same key and cost is refused without a round trip until its retry time, for
+   * at most `maxMs`. `true` uses the defaults. Default: off.
    */
   readonly denyCache?: boolean | DenyCacheOptions
   /**
-   * Takes units of busy keys ahead of time, so that most calls need no trip; only for algorithms that
-   * can lease, such as `tokenBucket`. Default: off.
+   * Takes units of busy keys ahead of time, so that most calls need no round trip. Only for algorithms
+   * that can lease, such as `tokenBucket`. Default: off.
    */
   readonly lease?: LeaseOptions
 }
 
 /**
- * openRemote is a store on an engine, which is made for each limiter; `where` names it in errors, and
- * `owner` is what the engine keeps its rows on.
+ * openRemote creates a store. It makes an engine for each limiter. `where` names the store in errors,
+ * and `owner` is the object on which the engine keeps its rows, such as a client.
  */
 export function openRemote(
   where: string,
@@ -72,7 +72,7 @@ export function openRemote(
   }
 }
 
-/** Where rows of several fields go one by one, what a rule spends must be possible to give back. */
+/** Refuses rules that cannot give units back if the engine spends from several rows one by one. */
 function checkSlots(engine: Engine, fields: readonly string[], rules: readonly Rule[]): void {
   const slow = rules.find(({ algorithm }) => algorithm.delays)
   if (slow && fields.length > 1 && (engine.isRowwise || engine.hasSlots)) throw unjoined(slow)
@@ -82,7 +82,7 @@ function checkPrefix(where: string, prefix: unknown): void {
   if (typeof prefix === 'string' && /^[^{}/]{1,256}$/.test(prefix)) return
   throw new SluiceError(
     'SLUICE_OPTION',
-    `${where}: prefix must be a text of 1 to 256 characters without braces and slashes, got ` +
+    `${where}: prefix must be a string of 1 to 256 characters without braces and slashes, got ` +
       `${shown(prefix)}.`,
   )
 }

@@ -8,29 +8,29 @@ import { requestsOf } from './queue.ts'
 import type { RemoteRules } from './remote-rules.ts'
 import { type FoundRow, swapRows } from './swaps.ts'
 
-/** Visited is a trip that has come back with rows. */
+/** Visited is a trip that has returned rows. */
 export interface Visited {
   readonly batch: Batch
   readonly found: Found
   readonly texts: readonly (string | null)[]
-  /** The instant of the engine's clock from which on nothing is to be changed. */
+  /** Returns the deadline by the engine's clock, from which on nothing may change. */
   untilUs(): number
   readonly acted: Acted
   failed(request: Request, error: unknown): void
 }
 
-/** Unswapped is the requests whose rows a trip has only read. */
+/** Unswapped is the requests whose rows the engine has only read. */
 export interface Unswapped {
   readonly firsts: readonly Request[]
-  /** Decides, replaces the rows, and returns the requests that were lost to another writer. */
+  /** Decides, swaps the rows, and returns the requests that lost to another writer. */
   swap(): Promise<readonly Request[]>
 }
 
-/** isOnlyRead tells whether the engine does no more than read the rows of these requests. */
+/** isOnlyRead tells whether the engine only reads the rows of these requests. */
 export function isOnlyRead(engine: Engine, first: Request): boolean {
   const { set, rows } = first
   if (!rows) return !engine.decides(set as RemoteRules)
-  // The library itself writes down what may be taken back.
+  // Only the library records spends that may be taken back.
   const isPending = requestsOf(first).some(({ pending }) => pending !== undefined)
   return isPending || rows.some((row) => !engine.decides(row.set as RemoteRules))
 }
@@ -62,12 +62,12 @@ function answerRows(engine: Engine, trip: Visited): Unswapped {
   }
 }
 
-/** The same for keys with fields. A row that is not to be touched leaves its requests undone. */
+/** Does the same for keys with fields. The engine skips requests on rows that it cannot decode. */
 function answerJoint(engine: Engine, joint: JointBatch, trip: Visited): Unswapped {
   const { batch, found, texts, acted, failed } = trip
   const { rowsOf, opened } = openBatch(joint, texts, found.nowUs)
   const todo: number[] = []
-  /** The rows of requests that the engine was to do, and left: it has left those behind them, too. */
+  /** Rows of requests that the engine has skipped. It also skips later requests on these rows. */
   const left = new Set<number>()
   for (const [i, first] of batch.firsts.entries()) {
     const places = joint.places[i]
@@ -85,7 +85,7 @@ function answerJoint(engine: Engine, joint: JointBatch, trip: Visited): Unswappe
   }
   const untilUs = trip.untilUs()
   const firsts = todo.map((i) => batch.firsts[i])
-  // Others of this trip have changed these rows since they were read.
+  // Other requests of this trip have changed these rows since they were read.
   const isStale = todo.some((i) => joint.places[i].some((place) => opened[place]?.isChanged))
   return {
     firsts,

@@ -1,38 +1,38 @@
 import type { Request, RequestRow, RuleSet } from '../store.ts'
 
 /**
- * Taken is requests that may go together, in their order: of each key the first, which has the others behind
- * it. Those behind requests about other keys that share a row are firsts of their own.
+ * Taken is the requests for one round trip, in order: the first of each key, which links to the others.
+ * A request that follows one for another key with a shared row is a first again.
  */
 export interface Taken {
   readonly firsts: readonly Request[]
-  /** The moment of our clock up to which the trip must have begun. */
+  /** The moment of `performance.now()` by which the trip must have started. */
   readonly untilMs: number
 }
 
-/** Queue is the requests of a lane that wait for a trip, in the order they came. */
+/** Queue holds the requests of a lane that wait for a round trip, in order of arrival. */
 export interface Queue {
-  /** How many could go now. */
+  /** The number of requests that can be sent now. */
   length: number
   add(request: Request): void
   /**
-   * Takes up to `most` requests for one trip: of one key, and of one row, only those with the same
-   * rules. Those that are late fail.
+   * Takes up to `most` requests for one trip. Requests for the same key, or on the same row, must have
+   * the same rules to share a trip. Requests past their deadline fail.
    */
   take(nowMs: number, most: number): Taken
-  /** Puts requests back where they were in line; held ones go with the others of their key. */
+  /** Puts requests back at their old positions; those of held keys join the held requests. */
   putBack(firsts: readonly Request[]): void
-  /** Keeps requests about a key in line, as one is at work that reads and then writes its row. */
+  /** Holds back requests for a key while another request reads and then writes its row. */
   hold(key: string): void
   release(key: string): void
   releaseAll(): void
 }
 
-/** createQueue is an empty queue; `failed` is told of requests that are late. */
+/** createQueue creates an empty queue. It calls `failed` for requests past their deadline. */
 export function createQueue(failed: (request: Request, error: unknown) => void): Queue {
   let waiting: Request[] = []
   let added = 0
-  /** The keys that are held, and the requests about them. */
+  /** The held keys and their requests. */
   const held = new Map<string, Request[]>()
 
   function set(requests: Request[]): void {
@@ -80,7 +80,7 @@ export function createQueue(failed: (request: Request, error: unknown) => void):
       if (last && last.set !== request.set) break
       if (request.rows && !fitsIn(sets, request.rows)) break
       if (isHeld(request) || isLate(request, nowMs)) continue
-      // Behind others that share one of its rows it is a first again, so that all keep their order.
+      // After a request for another key with a shared row, start a new first: order is kept.
       if (last && isLatest(last, request.rows)) last.next = request
       else firsts.push(request)
       lasts.set(request.key, request)
@@ -119,14 +119,14 @@ export function createQueue(failed: (request: Request, error: unknown) => void):
   return queue
 }
 
-/** Notes the rules of rows by name; false if one of them goes by others already. */
+/** Records the rules of rows by name; false if one of the rows has other rules in this trip. */
 function fitsIn(sets: Map<string, RuleSet>, rows: readonly RequestRow[]): boolean {
   if (rows.some(({ name, set }) => (sets.get(name) ?? set) !== set)) return false
   for (const { name, set } of rows) sets.set(name, set)
   return true
 }
 
-/** requestsOf are all requests about one key, from the first on. */
+/** requestsOf lists all requests for one key, from the first on. */
 export function requestsOf(first: Request): Request[] {
   const requests: Request[] = []
   for (let one: Request | undefined = first; one; one = one.next) requests.push(one)

@@ -1,4 +1,4 @@
-/** Recent keeps the values that were set last, at most so many: the older half goes as a whole. */
+/** Recent is a bounded map of the values that were set last. It evicts the older half as a whole. */
 export interface Recent<Value> {
   get(key: string): Value | undefined
   set(key: string, value: Value): void
@@ -6,6 +6,7 @@ export interface Recent<Value> {
   clear(): void
 }
 
+/** createRecent creates a map of at most `most` values. */
 export function createRecent<Value>(most: number): Recent<Value> {
   const half = Math.ceil(most / 2)
   let young = new Map<string, Value>()

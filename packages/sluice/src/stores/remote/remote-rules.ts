@@ -3,11 +3,11 @@ import { labelOf, ownerOf } from '../../rows/codec.ts'
 import { createLayout, type LaidRules } from '../../rows/layout.ts'
 import { type OpenRow, type OwnLine, openRowFor } from '../../rows/open-row.ts'
 
-/** RemoteRules is a rule set whose rows are texts on a remote engine. */
+/** RemoteRules is a rule set whose rows are texts in a remote engine. */
 export interface RemoteRules extends LaidRules {
-  /** A line for each rule that keeps a state. */
+  /** One line per rule that keeps state. */
   readonly lines: readonly OwnLine[]
-  /** Where a key's row is read into; the next key's goes there, too. */
+  /** The buffer into which a key's row is decoded. The next key overwrites it. */
   readonly row: OpenRow
 }
 
@@ -16,7 +16,7 @@ function lineOf(rule: Rule, index: number, at: number): OwnLine {
   return { rule, index, at, label, owner: ownerOf(label) }
 }
 
-/** remoteRules makes rules ready for a remote engine. */
+/** remoteRules prepares rules for a remote engine. */
 export function remoteRules(rules: readonly Rule[]): RemoteRules {
   const layout = createLayout()
   const laid = layout.use(rules, () => {})
@@ -27,15 +27,15 @@ export function remoteRules(rules: readonly Rule[]): RemoteRules {
   return { ...laid, lines, row: openRowFor(lines, layout.stride) }
 }
 
-/** Known is the set of the rules that lead to it, and where more rules lead. */
+/** Node of a trie of rules: the set of the rules on its path, and its children by the next rule. */
 interface Known {
   set?: RemoteRules
   readonly next: WeakMap<Rule, Known>
 }
 
 /**
- * createRemoteRules gives the same set for the same rules. Requests that share a row go in one trip only if
- * they have the same set for it.
+ * createRemoteRules returns a function that gives the same set for the same rules: requests share a
+ * trip only if they have the same set for a shared row.
  */
 export function createRemoteRules(): (rules: readonly Rule[]) => RemoteRules {
   const none: Known = { next: new WeakMap() }

@@ -20,17 +20,19 @@ export interface RemoteTable {
   use(rules: readonly Rule[], off?: readonly string[]): RuleSet
 }
 
+/** RemoteTableParts are the parts from which a remote table is built. */
 export interface RemoteTableParts {
   readonly engine: Engine
-  /** The names of rows; where keys have fields, of each field. */
+  /** The names of rows; for keys with fields, one per field. */
   readonly names: readonly RowNames[]
   readonly fields: readonly string[]
-  /** Throws if a rule cannot be kept here. */
+  /** Throws if the store does not support a rule. */
   check(rule: Rule): void
   readonly denyCache: Required<DenyCacheOptions> | undefined
   readonly lease: Required<LeaseOptions> | undefined
 }
 
+/** createRemoteTable creates the table of one limiter on an engine. */
 export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
   const { engine, names, fields, check, lease } = parts
   const { nameOf } = names[0]
@@ -50,7 +52,7 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     return isJoint ? jointSet(rules, fields, off, setOf) : setOf(rules)
   }
 
-  /** The rows that a request about a key with fields is about. */
+  /** Returns the rows of a request; undefined for a key without fields. */
   function rowsOf({ verb, set, fields: key }: Request): readonly RequestRow[] | undefined {
     if (!key) return undefined
     if (verb !== 'block' && verb !== 'unblock' && verb !== 'reset') {
@@ -76,7 +78,7 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     },
   }
 
-  /** Answers a request; a check or peek has a decision. */
+  /** Answers a request. A check or peek has a decision. */
   function acted(
     request: Request,
     decision: Decision | undefined,
@@ -87,7 +89,7 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     const { verb, key } = request
     const set = request.set as RemoteRules
     if (request.lease > 0) leases?.note(set, key, leased, trip)
-    // Each refusal that a penalty counts is to reach the store; a block may be remembered.
+    // Do not cache refusals that a penalty counts: each must reach the store. Blocks can be cached.
     const isCounted = set.penalty !== undefined && decision?.source !== 'blocked'
     if (decision && verb === 'check' && !decision.allowed && !request.pending && !isCounted) {
       denied?.note(request, rows, trip, decision.retryAfterMs)
@@ -125,18 +127,18 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
       if (rows && isSpread(rows)) void spread(request, rows, timeoutMs, send)
       else add(request)
     }
-    // A lane that was there before finds nothing in line any more.
+    // A lane that has sent its requests already finds nothing to send.
     for (const lane of used) lane.go(nowMs, timeoutMs)
   }
 
-  /** Whether no trip reaches these rows together. */
+  /** Tells whether no single trip can reach all these rows. */
   function isSpread([first, ...others]: readonly RequestRow[]): boolean {
     if (others.length === 0) return false
     const slot = engine.slotOf(first.name)
     return engine.isRowwise || others.some(({ name }) => engine.slotOf(name) !== slot)
   }
 
-  /** Sees to what this node holds of a key before the store is asked. */
+  /** Updates the leases and cached refusals of a key before the request is sent. */
   function prepare(request: Request): void {
     request.rows = rowsOf(request)
     if (!leases) return
@@ -147,7 +149,7 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     else if (verb === 'reset') leases.drop(key)
   }
 
-  /** Gives units of a lease back. No caller waits for it. */
+  /** Returns units of a lease to the store. No caller waits for it. */
   function giveBack(set: RemoteRules, key: string, cost: number, untilUs: number): Promise<void> {
     const timeoutMs = lease!.leaseMs
     return new Promise((resolve, reject) => {
@@ -165,7 +167,7 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     })
   }
 
-  /** The rows of each field, as keys that have just that one. */
+  /** Lists the rows of each field, as keys with that one field. */
   async function* fieldKeys(limited: TimeLimit['limited']): AsyncIterable<readonly AnyKey[]> {
     for (const [field, own] of names.entries()) {
       for await (const page of engine.keys(own, limited)) {

@@ -14,7 +14,7 @@ import { type ManualClock, manualClock, storeSuite } from '../../testing/index.t
 import type { AsyncStore } from '../store.ts'
 import { type RemoteRows, type RowChange, remoteStore } from './remote.ts'
 
-/** RowMap is an engine in this process: rows by name, each with the number of its version. */
+/** RowMap is an in-process engine: rows by name, each with a version number. */
 interface RowMap {
   readonly rows: Map<string, { readonly text: string; readonly version: number }>
   readonly engine: Required<RemoteRows>
@@ -57,7 +57,7 @@ function rowMap(clock: { nowUs(): number }, declared: Partial<RemoteRows> = {}):
   return { rows, engine }
 }
 
-/** Decides for a key again and again on each of some nodes, and tells what each of them admitted. */
+/** Calls `check` in a loop on every node at once, and returns how many calls each node admitted. */
 async function race(stores: readonly AsyncStore[], rule: Rule, calls: number): Promise<number[]> {
   return Promise.all(
     stores.map(async (store) => {
@@ -87,7 +87,7 @@ describe.each(declarations)('remoteStore, atomic $atomic, time $time,', (declare
   for (const { name, run } of storeSuite(make, { steps: 2_000, evicts: false, fields }))
     it(name, run)
 
-  it('admits the limit and not one more from many nodes at once', async () => {
+  it('admits exactly the limit from many nodes at once', async () => {
     const { engine } = rowMap(systemClock, declared)
     const nodes = Array.from({ length: 8 }, () => remoteStore(engine))
     const admitted = await race(nodes, fixedWindow({ limit: 100, per: '1d' }), 20)
@@ -98,7 +98,7 @@ describe.each(declarations)('remoteStore, atomic $atomic, time $time,', (declare
 describe('remoteStore', () => {
   const rule = fixedWindow({ limit: 10, per: '1d' })
 
-  it('would admit more than the limit if swaps did not compare, so that test can fail', async () => {
+  it('admits more than the limit if swaps do not compare, which proves that test', async () => {
     const { engine, rows } = rowMap(systemClock)
     const careless: RemoteRows['swap'] = async (changes) => {
       await turn()
@@ -110,7 +110,7 @@ describe('remoteStore', () => {
     expect(admitted.reduce((sum, each) => sum + each)).toBeGreaterThan(100)
   })
 
-  it('counts rows that it lost to other nodes, and decides on them again', async () => {
+  it('counts rows lost to other nodes, and decides them again', async () => {
     const { engine } = rowMap(systemClock)
     const there = createLimiter(rule, { store: remoteStore(engine) })
     let swaps = 0
@@ -130,7 +130,7 @@ describe('remoteStore', () => {
     expect(there.stats()).toEqual({ contended: 0, held: 0 })
   })
 
-  it('refuses when other nodes are faster until time is up, which is no failure', async () => {
+  it('refuses if other nodes win every swap until the deadline, without degrading', async () => {
     const { engine } = rowMap(systemClock)
     const onDegraded = vi.fn()
     const store = remoteStore({ ...engine, swap: async () => false })
@@ -167,7 +167,7 @@ describe('remoteStore', () => {
     expect(trips.swap).toBeLessThanOrEqual(2)
   })
 
-  it('keeps the order of a checkMany, however many and slow its trips are', async () => {
+  it('keeps the order of a checkMany over many slow trips', async () => {
     const { engine } = rowMap(systemClock)
     const slow: RemoteRows['read'] = async (names) => {
       await sleep(Math.random() * 5)
@@ -183,7 +183,7 @@ describe('remoteStore', () => {
     expect(ofAlice.map(({ remaining }) => remaining)).toEqual(ofAlice.map((_, i) => 499 - i))
   })
 
-  it('decides again once an engine that never answered is back', async () => {
+  it('decides again once a silent engine is back', async () => {
     const { engine } = rowMap(systemClock)
     let isSilent = true
     const read: RemoteRows['read'] = (names) =>
@@ -194,7 +194,7 @@ describe('remoteStore', () => {
     await vi.waitFor(async () => expect((await limiter.check('alice')).source).toBe('store'))
   })
 
-  it('takes an answer that makes no sense for a failure, and says what is wrong', async () => {
+  it('treats a malformed answer as a failure, and says what is wrong', async () => {
     const { engine } = rowMap(systemClock)
     const failures: string[] = []
     for (const wrong of [
@@ -207,19 +207,19 @@ describe('remoteStore', () => {
       await limiter.reset('alice').catch((error: Error) => failures.push(error.message))
     }
     expect(failures).toEqual([
-      'the store failed: read() gave 0 texts for 1 names.',
-      "the store failed: read() gave no nowUs. An engine without a clock says so: time: 'caller'.",
+      'the store failed: read() returned 0 texts for 1 names.',
+      "the store failed: read() returned no nowUs. If the engine has no clock, set time: 'caller'.",
     ])
   })
 
-  it('never takes a row that it cannot read for a fresh one', async () => {
+  it('never treats a row that it cannot decode as fresh', async () => {
     const { engine, rows } = rowMap(systemClock)
     rows.set('sl/alice', { text: 'of a later version', version: 1 })
     const limiter = createLimiter(rule, { store: remoteStore(engine) })
     expect(await limiter.check('alice')).toMatchObject({ allowed: false, source: 'store' })
   })
 
-  it('carries over what was used when the limits change, while old nodes go on', async () => {
+  it('carries over used units when the limits change while old nodes still run', async () => {
     const { engine } = rowMap(systemClock)
     const node = (limit: number, name?: string) =>
       createLimiter(tokenBucket({ limit, per: '1d', name }), {
@@ -234,7 +234,7 @@ describe('remoteStore', () => {
     expect((await now.peek('alice')).remaining).toBe(86)
   })
 
-  it('cannot list or clear without `list`, and says so', async () => {
+  it('refuses to list or clear without `list`', async () => {
     const { engine } = rowMap(systemClock)
     const { list: _, ...listless } = engine
     const limiter = createLimiter(rule, { store: remoteStore(listless) })
@@ -243,7 +243,7 @@ describe('remoteStore', () => {
     await expect(limiter.clear()).rejects.toMatchObject({ code })
   })
 
-  it('lists each key once, and removes rows that are written while it clears', async () => {
+  it('lists each key once, and clears rows that are written meanwhile', async () => {
     const { engine, rows } = rowMap(systemClock)
     let isWritten = false
     const doubled: RemoteRows = {
@@ -268,7 +268,7 @@ describe('remoteStore', () => {
     expect([isWritten, rows.size]).toEqual([true, 0])
   })
 
-  it('remembers refusals and leases units as redisStore does', async () => {
+  it('caches refusals and leases units as redisStore does', async () => {
     const { engine } = rowMap(systemClock)
     const denying = createLimiter(rule, { store: remoteStore(engine, { denyCache: true }) })
     await denying.check('alice', 10)
@@ -291,7 +291,7 @@ describe('remoteStore', () => {
     expect((await exact.peek('alice')).remaining).toBe(960)
   })
 
-  it('keeps any algorithm, lists included, and nothing for one without cells', async () => {
+  it('supports any algorithm, lists included, and stores nothing for one without cells', async () => {
     const { engine, rows } = rowMap(systemClock)
     const pass = defineAlgorithm({
       ...{ name: 'pass', cells: () => 0, waitUs: () => 0, spend() {}, merge() {} },
@@ -304,7 +304,7 @@ describe('remoteStore', () => {
     expect(rows.size).toBe(0)
   })
 
-  it('refuses what is no engine, and options that it does not know', () => {
+  it('refuses invalid engines and unknown options', () => {
     const { engine } = rowMap(systemClock)
     const code = 'SLUICE_OPTION'
     const made: (() => void)[] = [
@@ -324,8 +324,8 @@ describe('remoteStore', () => {
   })
 })
 
-describe('the clock of each node, with time: caller,', () => {
-  it('mints nothing where one node is behind another', async () => {
+describe("the clock of each node, with time: 'caller',", () => {
+  it('adds no units when the clock of one node is behind another', async () => {
     const clocks: ManualClock[] = [manualClock(), manualClock()]
     const { engine } = rowMap(systemClock, { time: 'caller' })
     const [ahead, behind] = clocks.map((clock) =>

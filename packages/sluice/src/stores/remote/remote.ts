@@ -10,47 +10,49 @@ import { createRowsEngine } from './rows-engine.ts'
 
 export type { DenyCacheOptions, LeaseOptions, RowChange }
 
-/** RowsRead are rows as an engine has them, in the order of the names that were asked for. */
+/** RowsRead is the result of `read`: the rows in the order of the given names. */
 export interface RowsRead {
-  /** The text of each row; null where there is none. */
+  /** The text of each row; null for a row that does not exist. */
   readonly texts: readonly (string | null)[]
-  /** What `swap` is to know each row by, where the engine does not compare texts. */
+  /** The version of each row, passed back to `swap`. Only for engines that do not compare texts. */
   readonly versions?: readonly unknown[]
-  /** The engine's clock, in microseconds since 1970; left out with `time: 'caller'`. */
+  /** The engine's clock, in microseconds since 1970. Omitted with `time: 'caller'`. */
   readonly nowUs?: number
 }
 
 /**
- * RemoteRows is an engine that keeps texts by name, and can replace a text if it is unchanged. Names
- * have up to 7,000 characters. Its promises may reject, which is a failure of the store.
+ * RemoteRows is an engine that stores texts by name and supports compare-and-swap. Names have up to
+ * 7,000 characters. If one of its promises rejects, the store counts as failed.
  */
 export interface RemoteRows {
   /** Reads up to 128 rows. */
   read(names: readonly string[]): Promise<RowsRead>
   /**
-   * Replaces all these rows if none has changed since it was read, and resolves to true; else it
-   * changes nothing and resolves to false. It should change nothing either, and reject, from
-   * `untilUs` on.
+   * Compare-and-swap: replaces all rows and resolves to true if none has changed since it was read;
+   * else changes nothing and resolves to false. From `untilUs` on it should change nothing and reject.
    */
   swap(changes: readonly RowChange[]): Promise<boolean>
-  /** `'row'` if it can only swap single rows: then `swap` gets one change. Default `'all'`. */
+  /**
+   * `'row'` if it can only swap single rows: `swap` then gets one change at a time. Default
+   * `'all'`.
+   */
   readonly atomic?: 'all' | 'row'
-  /** `'caller'` if it has no clock to tell: then the clock of each node decides. Default `'engine'`. */
+  /** `'caller'` if it has no clock: the clock of each node then decides. Default `'engine'`. */
   readonly time?: 'engine' | 'caller'
-  /** The names of all rows that begin with `start`, page by page; some may come twice. */
+  /** Lists the names of all rows that begin with `start`, page by page. Names may repeat. */
   list?(start: string): AsyncIterable<readonly string[]>
 }
 
-/** RemoteStoreOptions are those of every remote store, and the clock of `time: 'caller'`. */
+/** RemoteStoreOptions are the options of `remoteStore`. */
 export interface RemoteStoreOptions extends RemoteOptions {
-  /** By which this node decides with `time: 'caller'`, and by which waiting calls sleep. */
+  /** The clock that decides with `time: 'caller'`, and by which waiting calls sleep. */
   readonly clock?: Clock
 }
 
 /**
- * remoteStore keeps rows in anything that can read texts and swap them if unchanged. It reads the row of
- * a key, decides with the algorithms' own code and swaps the row, again if another node was faster;
- * calls that come meanwhile are gathered, up to 128 a trip.
+ * remoteStore keeps rows in any engine that can read texts and compare-and-swap them. It reads the row
+ * of a key, decides with the algorithms' own code and swaps the row; if another node has changed the
+ * row, it retries. Meanwhile it collects further calls, up to 128 per round trip.
  */
 export function remoteStore(rows: RemoteRows, options: RemoteStoreOptions = {}): AsyncStore {
   checkRows(rows)

@@ -6,7 +6,7 @@ import { createEngineTime } from './engine-time.ts'
 import type { RowNames } from './names.ts'
 import type { RemoteRows, RowsRead } from './remote.ts'
 
-/** createRowsEngine keeps the rows of one limiter on what a user gave to `remoteStore`. */
+/** createRowsEngine adapts the `RemoteRows` given to `remoteStore` to an `Engine`. */
 export function createRowsEngine(rows: RemoteRows, clock: Clock): Engine {
   const callerUs = rows.time === 'caller' ? steadyClock(clock) : undefined
 
@@ -18,8 +18,8 @@ export function createRowsEngine(rows: RemoteRows, clock: Clock): Engine {
     }
     throw new Error(
       texts.length === asked.length
-        ? "read() gave no nowUs. An engine without a clock says so: time: 'caller'."
-        : `read() gave ${texts.length} texts for ${asked.length} names.`,
+        ? "read() returned no nowUs. If the engine has no clock, set time: 'caller'."
+        : `read() returned ${texts.length} texts for ${asked.length} names.`,
     )
   }
 
@@ -39,7 +39,7 @@ export function createRowsEngine(rows: RemoteRows, clock: Clock): Engine {
     }
   }
 
-  /** Removes rows, again where a node has written them meanwhile. */
+  /** Removes rows, and retries those that another node has written meanwhile. */
   async function remove(page: readonly string[], limited: TimeLimit['limited']): Promise<void> {
     for (let left = page; left.length > 0; ) {
       const { texts = [], versions, nowUs } = await limited(read(left))

@@ -4,10 +4,10 @@ import type { Held } from '../../core/held.ts'
 import { costIn, heldIn, type JointPart, type JointSet, joined } from '../joint/joint-set.ts'
 import type { Request, RequestRow, Verb } from '../store.ts'
 
-/** How long a row remembers a spend that may be given back, in time-outs of its request. */
+/** How long a row remembers a pending spend, as a multiple of the request's timeout. */
 const REMEMBERED = 4
 
-/** What became of one part of a request. */
+/** The result of the request's part for one row. */
 interface Outcome {
   readonly decision: Decision | undefined
   readonly result: Held | undefined
@@ -15,9 +15,10 @@ interface Outcome {
 }
 
 /**
- * spread does a request about rows that no trip can reach together. It spends from each row, and gives
- * back where one refuses or does not answer. A spend has an id, which its row remembers for a while, so
- * that it is given back at most once, and a deadline, so that it does not come after that.
+ * spread executes a request on rows that no single trip can reach, in two phases: it spends from each
+ * row, and takes the spends back if one row refuses or does not answer. Each spend has an id, which its
+ * row remembers for a while, so that it is taken back at most once; and a deadline, so that it cannot
+ * happen after that.
  */
 export async function spread(
   request: Request,
@@ -30,7 +31,7 @@ export async function spread(
   const set = request.set as JointSet
   const isSpend = request.verb === 'check'
 
-  /** Asks the row with that number. Never rejects. */
+  /** Sends the part for `rows[i]`. Never rejects. */
   function ask(i: number, verb: Verb): Promise<Outcome> {
     const part = set.parts[i] as JointPart | undefined
     const isLate = verb === 'takeBack'
@@ -45,7 +46,7 @@ export async function spread(
         generation: request.generation,
         isCounted: request.isCounted,
         pending: verb === 'check' || isLate ? pending : undefined,
-        // What is to be given back may take as long again.
+        // Taking back may take twice the timeout: no caller waits for it.
         dueMs: isLate ? performance.now() + 2 * timeoutMs : request.dueMs,
         putOff: isLate ? undefined : () => request.putOff?.() ?? false,
         untilUs: request.untilUs,
@@ -64,7 +65,7 @@ export async function spread(
 
   const askAll = () => Promise.all(rows.map((_, i) => ask(i, request.verb)))
 
-  /** A hold that has ended ends the permit: the rows behind it are left as they are. */
+  /** Extends row by row and stops at a hold that has ended, since the permit has then ended. */
   async function extendInTurn(): Promise<Outcome[]> {
     const outcomes: Outcome[] = []
     for (let i = 0; i < rows.length; i += 1) {
@@ -74,7 +75,7 @@ export async function spread(
     return outcomes
   }
 
-  /** Gives back what other rows have spent, and tells them as they are then. */
+  /** Takes back the spends of admitting rows, and answers with the rows' states after that. */
   async function refuse(outcomes: readonly Outcome[]): Promise<void> {
     const decisions = await Promise.all(
       outcomes.map(async ({ decision }, i) => {
@@ -86,7 +87,10 @@ export async function spread(
     request.done({ ...joined(set, request.cost, decisions), allowed: false })
   }
 
-  /** Where a row did not answer, its spend may come until its deadline: it is taken back after that too. */
+  /**
+   * Takes back all spends. A row that did not answer may still spend until its deadline: repeats
+   * then.
+   */
   function giveBackAll(outcomes: readonly Outcome[]): void {
     const leftMs = Math.max(0, request.dueMs - performance.now())
     for (const [i, { error, decision }] of outcomes.entries()) {
@@ -113,7 +117,7 @@ export async function spread(
   }
 }
 
-/** What a permit holds in all rows. */
+/** Combines the holds of all rows into those of the permit. */
 function resultOf({ set, cost, held }: Request, outcomes: readonly Outcome[]): Held | undefined {
   if (outcomes.some(({ result }) => result === undefined)) return undefined
   const holds = new Float64Array(2 * set.rules.length)
@@ -129,7 +133,7 @@ function resultOf({ set, cost, held }: Request, outcomes: readonly Outcome[]): H
   return { cost: held?.cost ?? cost, spentUs, holds }
 }
 
-/** The part of a request that is for the rules at some places. */
+/** Returns the part of a request for the rules at the given indexes. */
 function partOf({ cost, change, held }: Request, places: readonly number[] | undefined) {
   if (!places) return { cost, change, held: undefined }
   return {
@@ -141,7 +145,7 @@ function partOf({ cost, change, held }: Request, places: readonly number[] | und
 
 const known = new WeakMap<JointPart, JointSet>()
 
-/** The rules of one row as a decision of their own. */
+/** Returns the rules of one row as a set of their own. */
 function aloneOf(part: JointPart): JointSet {
   let alone = known.get(part)
   if (!alone) {

@@ -5,7 +5,7 @@ import type { Engine, RowChange } from './engine.ts'
 import { requestsOf } from './queue.ts'
 import type { RemoteRules } from './remote-rules.ts'
 
-/** FoundRow is the row of a key as a trip found it, and the requests about it. */
+/** FoundRow is the row of a key as a trip read it, and the requests for that key. */
 export interface FoundRow {
   readonly first: Request
   readonly name: string
@@ -18,16 +18,16 @@ export interface FoundRow {
 
 type Failed = (request: Request, error: unknown) => void
 
-/** A row to be replaced, and what is decided with that. */
+/** A planned swap, and the row whose requests it decides. */
 interface Plan {
   readonly row: FoundRow
   readonly change: RowChange
 }
 
 /**
- * swapRows does the requests of rows that were only read: it decides with the algorithms' own code,
- * and replaces each row that changes, unless another writer was faster. It returns the requests of
- * rows that were lost to one. Rows are swapped together at first, and alone once one was lost.
+ * swapRows executes the requests of rows that were only read. It decides with the algorithms' own code
+ * and swaps each row that changes. Returns the requests of rows that another writer has changed since.
+ * It swaps rows together at first, and one by one after a loss.
  */
 export async function swapRows(
   rows: readonly FoundRow[],
@@ -62,7 +62,9 @@ async function swapGroup(
   }
 }
 
-/** Decides what a row becomes; undefined, with the requests answered, where it stays as it is. */
+/**
+ * Decides a row's new text. If the row does not change, answers the requests and returns undefined.
+ */
 function planOf(row: FoundRow, engine: Engine): Plan | undefined {
   const { first, name, text, version, nowUs, untilUs } = row
   const open = openRow((first.set as RemoteRules).row, text, nowUs)
@@ -77,7 +79,7 @@ function planOf(row: FoundRow, engine: Engine): Plan | undefined {
   return { row, change }
 }
 
-/** Does the requests once more, with the row as it was found, and answers them. */
+/** Executes the requests again on the row as it was read, and answers them. */
 function answer({ first, text, nowUs, acted }: FoundRow): void {
   openRow((first.set as RemoteRules).row, text, nowUs)
   actAll(first, nowUs, acted)

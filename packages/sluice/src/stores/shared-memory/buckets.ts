@@ -1,72 +1,83 @@
 import { SluiceError } from '../../core/errors.ts'
 import { HEAD_WORDS, OWNER, type Region, WHERE } from './region.ts'
 
-/** A bucket's state: the number of changes, and two flags. */
+/** The state word of a bucket: its version, which counts changes, and two flags. */
 const VERSION = 2 ** 30 - 1
 const DEAD = 1 << 30
 const LOCKED = 1 << 31
 
-/** Who waits for a lock looks so often before it sleeps, and takes a bucket away after so long. */
+/**
+ * A thread that waits for a lock spins this often before it sleeps, and moves the bucket after this
+ * long.
+ */
 const SPINS = 50
 const SLEEP_MS = 0.1
 const STALL_MS = 10
 
-/** A bucket's entry in `where`: 22 bits of place + 1, and how often it was moved. 0: at home. */
+/** A bucket's entry in `where`: 22 bits of place + 1, and how often it has moved. 0: at home. */
 const PLACE_BITS = 22
 const PLACE_MASK = (1 << PLACE_BITS) - 1
 
-/** What a place is: 0 is `TAKEN` for the first places, one for each bucket, else `FREE`. */
+/**
+ * The states of a place. 0 means taken for the home places, one per bucket, and free for spare
+ * ones.
+ */
 const TAKEN = 1
 const FREE = 2
 
-/** MOST_PLACES is how many places for buckets a table can have. */
+/** MOST_PLACES is the maximum number of places for buckets in a table. */
 export const MOST_PLACES = PLACE_MASK
 
 /**
- * Bucket is a view of one bucket at a time: 64 slots that are read without a lock and changed in
- * one step. It has two sets of bits for the slots that hold a row; whether its version is even or
- * odd tells which of them counts.
+ * Bucket is a view of one bucket at a time. A bucket has slots that are read without a lock, as with a
+ * seqlock, and changed in one atomic step. It has two bitmaps of the slots that hold a row; an even or
+ * odd version selects the valid one.
  *
- * To change it: `read`; work out privately what to write; take the lock, which fails if anybody was
- * faster; write into slots that hold no row; `commit`, which writes the set of bits that does not
- * count and makes it count, by one compare-and-swap. So a thread that is stopped anywhere leaves
- * nothing half done but a lock. Whoever waits too long for that marks the bucket dead, copies it to
- * another place and makes `where` point there. Should the thread only have been slow, all it can
- * still write to is what does not count at the dead place: its commit fails, it gives the place back
- * and begins again.
+ * To change a bucket: `read` it; prepare the change privately; take the lock, which fails if another
+ * thread has changed the bucket since; write into free slots; `commit`. The commit writes the other
+ * bitmap and makes it valid by one compare-and-swap, so a thread that is terminated anywhere leaves at
+ * most a lock behind. A thread that waits too long for a lock marks the bucket dead, copies it to
+ * another place and updates `where`. If the owner of the lock was only slow, it can still write to
+ * invalid parts of the dead place only: its commit fails, and it frees the place and starts again.
  */
 export interface Bucket {
-  /** Where its head begins, in words. */
+  /** Offset of its head, in words. */
   head: number
-  /** The slots that hold a row, a bit each, and flags in bits that belong to no slot. */
+  /** Bitmap of the slots that hold a row, with flags in bits that belong to no slot. */
   readonly live: Int32Array
   read(index: number): void
-  /** Where a slot begins. */
+  /** Returns the offset of a slot. */
   slotAt(slot: number): number
-  /** Whether nothing was committed since `read`, so that what was seen since belongs together. */
+  /**
+   * Tells whether no thread has committed since `read`, so that all values read since are
+   * consistent.
+   */
   isUnchanged(): boolean
-  /** Takes the lock; false if the bucket is not as or where it was read: then read again. */
+  /** Takes the lock; false if the bucket has changed or moved since `read`: then read again. */
   lock(): boolean
-  /** Gives the lock back, with nothing changed, if it is held. */
+  /** Releases the lock without a change, if this thread holds it. */
   unlock(): void
   /**
-   * Calls `write` with the lock held. It ends with a `commit`, or returns false to change nothing.
-   * False as `lock`, `write` and `commit`.
+   * Calls `write` with the lock held. `write` ends with a `commit`, or returns false to change nothing.
+   * Returns false if `lock`, `write` or `commit` does.
    */
   change(write: () => boolean): boolean
-  /** Makes these slots hold rows, and gives the lock back; false if nothing was changed after all. */
+  /**
+   * Makes this bitmap valid and releases the lock; false if the bucket was moved: nothing has
+   * changed.
+   */
   commit(low: number, high: number): boolean
 }
 
-/** createBucket views the buckets of a region. `locked` is called with every lock; for tests. */
+/** createBucket creates a view of a region's buckets. Tests get a call of `locked` at every lock. */
 export function createBucket(region: Region, words: Int32Array, locked?: () => void): Bucket {
   const { slotWords, nearSlots, headWords, farWords } = region
   const { buckets, places, freeAt, headsAt, slotsAt } = region
-  /** Never woken: a wait on it is a sleep. And a word of this thread alone, to order reads by. */
+  /** Word 0 is never notified, so a wait on it is a sleep. Stores to word 1 are memory fences. */
   const sleeper = new Int32Array(new SharedArrayBuffer(8))
   const live = new Int32Array(2)
   let index = 0
-  /** Its entry in `where` when it was read, and the place that says. */
+  /** The bucket's entry in `where` at `read`, and the place that it names. */
   let entry = 0
   let place = 0
   let far = 0
@@ -75,10 +86,10 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
 
   const headOf = (at: number) => headsAt + at * headWords
   const whereOf = (at: number) => headOf(at) + WHERE
-  /** As if the far slots began with number 0. */
+  /** Offset of the far slots, extrapolated to slot 0. */
   const farOf = (at: number) => slotsAt + at * farWords - nearSlots * slotWords
   const placeOf = (at: number, entry: number) => (entry === 0 ? at : (entry & PLACE_MASK) - 1)
-  /** Where the set of bits is that counts in this version. */
+  /** Offset of the bitmap that is valid in this version. */
   const bitsOf = (head: number, version: number) => head + 1 + 2 * (version & 1)
 
   function read(wanted: number): void {
@@ -102,7 +113,7 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
   }
 
   function isUnchanged(): boolean {
-    // The store keeps the reads before it from being done after the loads.
+    // The store is a fence: reads before it may not be reordered after the loads.
     Atomics.store(sleeper, 1, 0)
     const isSameVersion = ((Atomics.load(words, bucket.head) ^ state) & VERSION) === 0
     return isSameVersion && Atomics.load(words, whereOf(index)) === entry
@@ -137,9 +148,10 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
       locked?.()
       return true
     }
-    // The bucket was moved, and this place is another one's by now, or about to be.
+    // The bucket was moved, and this place belongs to another bucket now, or will soon.
     if (Atomics.compareExchange(words, head, mine, state) === mine) return false
-    // Taken away from that one, for it was this thread that held the lock.
+    // The other bucket was moved away because of this thread's lock, so this thread must free the
+    // place.
     if (Atomics.load(words, head) === (state | DEAD)) leave(ownerOf(place), place)
     return false
   }
@@ -159,8 +171,8 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
   }
 
   /**
-   * Gives back a place that was taken away while this thread held its lock; nobody else may. The
-   * bucket has to be somewhere else first.
+   * Frees a place whose bucket was moved away while this thread held the lock. Only this thread may do
+   * that, and only once the bucket is in another place.
    */
   function leave(owner: number, from: number): void {
     move(owner, from)
@@ -172,7 +184,7 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
     return owner === 0 ? at : owner - 1
   }
 
-  /** Waits until the lock that was seen is gone, at most for a while; then moves the bucket. */
+  /** Waits a limited time until the lock is released; then moves the bucket. */
   function awaitRelease(): void {
     const isHeld = () => Atomics.load(words, bucket.head) === state
     for (let spins = 0; spins < SPINS; spins += 1) if (!isHeld()) return
@@ -184,7 +196,7 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
     move(index, place)
   }
 
-  /** Moves a bucket out of a place that is locked or dead. Any number of threads may try. */
+  /** Moves a bucket out of a locked or dead place. Several threads may try at once. */
   function move(bucketIndex: number, from: number): void {
     const seenEntry = Atomics.load(words, whereOf(bucketIndex))
     if (placeOf(bucketIndex, seenEntry) !== from) return
@@ -202,12 +214,12 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
     }
     copy(source + HEAD_WORDS, target + HEAD_WORDS, headWords - HEAD_WORDS)
     copy(slotsAt + from * farWords, slotsAt + to * farWords, farWords)
-    // Versions of a place only ever go up, so that who looked here before will notice.
+    // Versions of a place only increase, so that earlier readers notice the change.
     const next = (words[target] + 1) & VERSION
     words[bitsOf(target, next)] = words[bitsOf(source, version)]
     words[bitsOf(target, next) + 1] = words[bitsOf(source, version) + 1]
     words[target + OWNER] = bucketIndex + 1
-    // Locked until it is known to all: who still takes this place for an earlier one keeps off.
+    // Locked until `where` is updated: a thread with an old entry for this place must not use it.
     const mine = next | LOCKED
     Atomics.store(words, target, mine)
     const moved = (((seenEntry >>> PLACE_BITS) + 1) << PLACE_BITS) | (to + 1)
@@ -232,17 +244,17 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
     throw new SluiceError(
       'SLUICE_STORE_FULL',
       `${places - buckets} threads were terminated while they wrote to this table of shared memory, ` +
-        'and another one has left a lock behind. Make a new store, and end threads between calls.',
+        'and one more left a lock behind. Create a new store, and end threads between calls.',
     )
   }
 
   function free(at: number): void {
-    // Neither locked nor alive for whoever still looks at it.
+    // Threads that still look at this place must neither lock nor use it.
     Atomics.or(words, headOf(at), LOCKED | DEAD)
     Atomics.store(words, freeAt + at, FREE)
   }
 
-  // Plain fields only: an accessor would turn the object into a slow one.
+  // Plain fields only: an accessor would switch the object to V8's slow dictionary mode.
   const bucket: Bucket = { head: 0, live, read, slotAt, isUnchanged, lock, unlock, change, commit }
   return bucket
 }

@@ -6,7 +6,7 @@ import type { SharedPlace } from './shared-table.ts'
 
 const MAGIC = 0x51_1c_e0_01
 
-/** Words of the head: what it is, the secret, maxKeys, where texts end, and a word per table. */
+/** Words of the head: magic number, secret, maxKeys, end of the texts, and one word per table. */
 const SECRET_AT = 1
 const MAX_KEYS_AT = 3
 const TEXTS_END_AT = 4
@@ -14,32 +14,32 @@ const TABLES_AT = 8
 const MOST_TABLES = 64
 const TEXTS_AT = TABLES_AT + MOST_TABLES
 
-/** Words are counted in 31 bits. */
+/** Word offsets have 31 bits. */
 const MOST_BYTES = 4 * 2 ** 31
 
-/** HEAD_BYTES is what a buffer has before its first table. */
+/** HEAD_BYTES is the size of a buffer's head, before its first table. */
 export const HEAD_BYTES = 32_768
 
-/** ClaimedRule is a rule's name, its algorithm's, and how many cells it has in a row. */
+/** ClaimedRule is the names of a rule and its algorithm, and how many cells it has in a row. */
 export type ClaimedRule = readonly [name: string, algorithm: string, cells: number]
 
-/** Claimed is a table in the buffer, and the rules it was claimed for. */
+/** Claimed is a table in the buffer, and the rules for which it was claimed. */
 export interface Claimed extends SharedPlace {
   readonly rules: readonly ClaimedRule[]
 }
 
 /**
- * Directory is the head of a buffer: which tables are in it, in the order in which they were
- * claimed. A table's place follows from those before it, so that writing one word claims it.
+ * Directory is the head of a buffer. It lists the tables in the order in which they were claimed. A
+ * table's offset follows from the tables before it, so writing one word claims a table atomically.
  */
 export interface Directory {
-  /** The table of that name; claims one for these rules if there is none. */
+  /** Returns the table of that name. Claims one for these rules if there is none. */
   claim(name: string, rules: readonly ClaimedRule[]): Claimed
 }
 
 type Entry = readonly [name: string, rules: readonly ClaimedRule[]]
 
-/** formatBuffer makes a buffer that is all 0 ready for tables of so many keys. */
+/** formatBuffer writes the head of a zeroed buffer, for tables of `maxKeys` keys. */
 export function formatBuffer(buffer: SharedArrayBuffer, maxKeys: number, secret: Int32Array): void {
   const words = new Int32Array(buffer)
   words.set(secret, SECRET_AT)
@@ -48,7 +48,7 @@ export function formatBuffer(buffer: SharedArrayBuffer, maxKeys: number, secret:
   words[0] = MAGIC
 }
 
-/** isFormatted tells whether `buffer` was made ready by this version of the library. */
+/** isFormatted tells whether this version of the library has formatted `buffer`. */
 export function isFormatted(buffer: unknown): buffer is SharedArrayBuffer {
   return (
     buffer instanceof SharedArrayBuffer &&
@@ -57,6 +57,7 @@ export function isFormatted(buffer: unknown): buffer is SharedArrayBuffer {
   )
 }
 
+/** openDirectory opens the directory of a formatted buffer. */
 export function openDirectory(buffer: SharedArrayBuffer): Directory {
   const words = new Int32Array(buffer, 0, HEAD_BYTES / 4)
   const secret = words.slice(SECRET_AT, SECRET_AT + 2)
@@ -67,7 +68,7 @@ export function openDirectory(buffer: SharedArrayBuffer): Directory {
     return JSON.parse(new TextDecoder().decode(bytes))
   }
 
-  /** Writes a text where no other is, and tells where. */
+  /** Writes a text into free space, and returns its offset. */
   function writeEntry(entry: Entry): number {
     const bytes = new TextEncoder().encode(JSON.stringify(entry))
     const length = 1 + Math.ceil(bytes.length / 4)
@@ -126,7 +127,7 @@ export function openDirectory(buffer: SharedArrayBuffer): Directory {
   }
 }
 
-/** The columns of a row; rules without a state have none. */
+/** Returns the columns of a row. Rules without state have none. */
 function columnsOf(rules: readonly ClaimedRule[]): Column[] {
   let at = 0
   return rules
@@ -160,7 +161,7 @@ function checkRoom(
   )
 }
 
-/** The buffer grows with its tables. Another thread may be doing the same. */
+/** Grows the buffer for a new table. Another thread may do the same at once. */
 function makeRoom(buffer: SharedArrayBuffer, name: string, bytes: number): void {
   while (buffer.byteLength < bytes) {
     try {
@@ -169,7 +170,7 @@ function makeRoom(buffer: SharedArrayBuffer, name: string, bytes: number): void 
       if (buffer.byteLength >= bytes) return
       throw new SluiceError(
         'SLUICE_STORE_FULL',
-        `the system did not give the ${bytes.toLocaleString('en')} bytes of shared memory that ` +
+        `the system refused the ${bytes.toLocaleString('en')} bytes of shared memory that ` +
           `the limiter "${name}" needs.`,
         { cause },
       )

@@ -14,7 +14,7 @@ const make = (maxKeys: number) => {
 const numbers = (count: number) => Array.from({ length: count }, (_, i) => i)
 const column = { name: 'token-bucket', algorithm: 'token-bucket', grows: false, cells: 1, at: 0 }
 
-describe('a newcomer in a full sharedMemoryStore', () => {
+describe('a new key in a full sharedMemoryStore', () => {
   const rules = [
     tokenBucket({ limit: 10, per: '1m' }),
     gcra({ limit: 7, per: '1s', burst: 3 }),
@@ -24,7 +24,7 @@ describe('a newcomer in a full sharedMemoryStore', () => {
   const cases = rules.flatMap((rule) => [1, 2, 4, 40].map((maxKeys) => ({ rule, maxKeys })))
 
   it.each(cases)(
-    'is decided on as peek says: $rule.text, maxKeys $maxKeys',
+    'gets the decision that peek predicted: $rule.text, maxKeys $maxKeys',
     ({ rule, maxKeys }) => {
       const { store, clock } = make(maxKeys)
       const limiter = createLimiter(rule, { store })
@@ -43,7 +43,7 @@ describe('a newcomer in a full sharedMemoryStore', () => {
     },
   )
 
-  it('does not push out a client when it is refused', () => {
+  it('evicts no row when it is refused', () => {
     const { store } = make(4)
     const limiter = createLimiter(tokenBucket({ limit: 10, per: '1h' }), { store })
     numbers(40).forEach((i) => void limiter.charge(`key ${i}`, 10))
@@ -55,7 +55,7 @@ describe('a newcomer in a full sharedMemoryStore', () => {
     expect(left()).toEqual(before)
   })
 
-  it('leaves what it evicts elsewhere in the floor of that shard', () => {
+  it('raises the floor of the shard from which it evicts', () => {
     const { store } = make(1)
     const limiter = createLimiter(tokenBucket({ limit: 10, per: '1h' }), { store })
     const forgiven = numbers(200).filter((i) => {
@@ -95,7 +95,7 @@ describe('a newcomer in a full sharedMemoryStore', () => {
     expect(movedFrom(region, words)).toBe(0)
   })
 
-  it('is decided on again, and nothing is lost, when its bucket is taken away meanwhile', () => {
+  it('is decided again, and nothing is lost, if another thread moves its bucket meanwhile', () => {
     const rule = tokenBucket({ limit: 10, per: '1h' })
     const region = regionOf(300, [column])
     const buffer = new SharedArrayBuffer(region.bytes)

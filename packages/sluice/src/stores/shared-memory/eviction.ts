@@ -5,26 +5,25 @@ import { BLOCK_TAG, EVICTIONS, type Region, ROWS, SHARD_BITS, SLOTS } from './re
 import type { SharedFloors } from './shared-floors.ts'
 import { cellsAt, countBlocks, countLive, isLive, setLive, tagAt } from './slots.ts'
 
-/** Rows looked at for the one nearest to fresh. */
+/** Rows examined to find the one nearest to fresh. */
 const LOOKED_AT = 8
 
-/** Eviction finds rows that can make way for others, and sees to it that nobody is forgiven. */
+/** Eviction selects rows to evict, and raises the floor to them first. */
 export interface Eviction {
-  /** Given by the table, before anything else. */
+  /** The callbacks of the table, which sets them before the first call. */
   care: RowCare
   /**
-   * The slot of the row nearest to fresh among some of a bucket, from slot `start` on; −1 if there
-   * is none. A block that has ended is fresh; others are passed over, and all of them unless
-   * `orBlock` is set.
+   * Returns the slot of the row nearest to fresh among several of a bucket, from slot `start` on; −1 if
+   * there is none. With `orBlock`, an ended block counts as a fresh row. Other blocks are skipped.
    */
   nearest(bucket: Bucket, start: number, orBlock: boolean, nowUs: number, except: number): number
-  /** Raises the floor, not yet committed, to a row that has to go; true if the row is in use. */
+  /** Raises the uncommitted floor to a row that is being evicted; true if that row is in use. */
   raise(bucket: Bucket, slot: number, shard: number, nowUs: number): boolean
-  /** Evicts rows from other buckets than `home` until there are no more than `maxKeys`. */
+  /** Evicts rows from buckets other than `home` until there are at most `maxKeys`. */
   trim(home: number, nowUs: number): void
 }
 
-/** createEviction works on buckets that others read, and on `other` for itself. */
+/** createEviction works on buckets that the caller has read, and uses `other` as its own view. */
 export function createEviction(
   region: Region,
   words: Int32Array,
@@ -71,7 +70,7 @@ export function createEviction(
     try {
       while (words[ROWS] > maxKeys && evictNext(home, nowUs));
     } catch {
-      // The newcomer's decision is committed and must not fail any more: the next newcomer trims.
+      // The new key's decision is committed and must not fail now. The next insert trims.
     }
   }
 
@@ -86,12 +85,12 @@ export function createEviction(
       evict(slot, index >> SHARD_BITS, nowUs)
       return true
     }
-    // Rows have moved on meanwhile, or a thread was terminated before it could count.
+    // The count is off: rows have changed meanwhile, or a terminated thread did not count.
     Atomics.compareExchange(words, ROWS, counted, countRows())
     return false
   }
 
-  /** Evicts a row of the bucket that was read, unless another thread changes it or the floor. */
+  /** Evicts a row of the bucket read last, unless another thread changes the bucket or the floor. */
   function evict(slot: number, shard: number, nowUs: number): void {
     let isInUse = false
     floors.begin()

@@ -6,28 +6,31 @@ import type { Overflow } from './overflow.ts'
 import { BLOCK_TAG, SLOTS } from './region.ts'
 import type { SharedTags } from './shared-tags.ts'
 
-/** Beside these there is one that tells of the overflow; new ones are written beside all of them. */
+/**
+ * Rows of a floor in its bucket. One more row marks the overflow, and as many slots take new
+ * versions.
+ */
 const MOST_ROWS = SLOTS / 2 - 1
 
-/** PackedFloor is a floor as it is to be written. */
+/** PackedFloor is a floor in the form in which it is written. */
 export interface PackedFloor {
-  /** All rows of its bucket. */
+  /** All rows of the floor's own bucket. */
   readonly near: readonly FloorRow[]
-  /** The rows of the overflow that change, and what they were read as. */
+  /** The rows of the overflow that change, and their contents when they were read. */
   readonly far: readonly { readonly row: FloorRow; readonly seen: FloorRow | undefined }[]
 }
 
 /** FloorCopy is a thread's private copy of one shard's floor. */
 export interface FloorCopy {
-  /** The floor that is in the rows of a bucket, to be worked on. */
+  /** Opens the floor in the rows of a bucket as a mutable copy. */
   open(rows: readonly FloorRow[]): Floor
-  /** What it has become. */
+  /** Packs the changed floor into rows. */
   pack(): PackedFloor
 }
 
 /**
- * createFloorCopy completes a floor by the overflow when it is first asked at some time, if a row in
- * its bucket says so.
+ * createFloorCopy creates a copy. At its first use it loads the floor's entries from the overflow, if a
+ * row in its bucket marks that there are some.
  */
 export function createFloorCopy(
   stride: number,
@@ -36,7 +39,7 @@ export function createFloorCopy(
   book: SharedTags,
   lists: Lists,
 ): FloorCopy {
-  /** In the bucket of a floor that has rows in the overflow. */
+  /** The row that marks, in a floor's bucket, that the floor has entries in the overflow. */
   const more: FloorRow = { tag: BLOCK_TAG, cells: new Float64Array(stride) }
   let entries: FloorEntry[] = []
   /** The overflow by tag, once it was read; and whether this floor needs it. */
@@ -119,17 +122,17 @@ export function createFloorCopy(
     }
   }
 
-  /** All entries in rows: those that the bucket has room for, and the rest. */
+  /** Packs all entries into rows: those that fit into the bucket, and the rest. */
   function rowsOf(): { near: FloorRow[]; rest: FloorRow[] } {
     const near = new Map<number, FloorRow>()
     const rest = new Map<number, FloorRow>()
     for (const { column, rule, state } of entries) {
-      // Of a tag that is there: a floor uses up none.
+      // Use an existing tag, so that floors use up no tags.
       const tag = book.tagWith(column, rule)
       let row = near.get(tag) ?? rest.get(tag)
       if (!row) {
         const isNear = near.size < MOST_ROWS
-        // What other shards keep in the same row of the overflow stays in it.
+        // Keep the columns that other shards have in the same row of the overflow.
         const kept = isNear ? undefined : far.get(tag)?.cells.slice()
         row = { tag, cells: kept ?? new Float64Array(stride) }
         if (isNear) near.set(tag, row)
@@ -143,5 +146,5 @@ export function createFloorCopy(
   return { open, pack }
 }
 
-/** The same for entries of the same column and rule. */
+/** Returns a text that identifies the column and rule of an entry. */
 const textOf = ({ column, rule }: FloorEntry) => `${column} ${rule.text}`

@@ -2,21 +2,21 @@ import type { Bucket } from './buckets.ts'
 import { TAG_MASK } from './region.ts'
 import { cellsAt, eachLive, isLive, setLive } from './slots.ts'
 
-/** FloorRow is a slot of a floor's bucket: the states of some columns, for the rules of a tag. */
+/** FloorRow is a slot of a floor's bucket: states of some columns, written by the rules of a tag. */
 export interface FloorRow {
   readonly tag: number
   readonly cells: Float64Array
 }
 
-/** FloorRows reads and writes the rows in a bucket that belongs to floors. */
+/** FloorRows reads and writes the rows of a floor's bucket. */
 export interface FloorRows {
-  /** Copies the rows of a bucket, all as they are at one instant. */
+  /** Copies the rows of a bucket consistently, as of one instant. */
   read(index: number): FloorRow[]
-  /** Writes a row into a free slot from `slot` on, notes it in `live`, and returns the slot. */
+  /** Writes a row into the first free slot from `slot` on, marks it in `live`, and returns it. */
   write(row: FloorRow, live: Int32Array, slot: number): number
 }
 
-/** createFloorRows reads and writes through `bucket`; a row has `stride` cells. */
+/** createFloorRows creates access to floor rows through `bucket`. A row has `stride` cells. */
 export function createFloorRows(
   words: Int32Array,
   cells: Float64Array,
@@ -52,12 +52,12 @@ export function createFloorRows(
   }
 }
 
-/** areSame tells whether two lists hold the same rows, in the same order. */
+/** areSame tells whether two lists hold equal rows in the same order. */
 export function areSame(some: readonly FloorRow[], others: readonly FloorRow[]): boolean {
   return some.length === others.length && some.every((row, i) => isSame(row, others[i]))
 }
 
-/** isSame tells whether two rows, if there are any, are the same. */
+/** isSame tells whether two rows are equal, or both missing. */
 export function isSame(one: FloorRow | undefined, other: FloorRow | undefined): boolean {
   if (!one || !other) return one === other
   return one.tag === other.tag && one.cells.every((cell, i) => cell === other.cells[i])

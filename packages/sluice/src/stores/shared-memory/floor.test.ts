@@ -21,7 +21,7 @@ const make = (maxKeys: number) => {
 
 const numbers = (count: number) => Array.from({ length: count }, (_, i) => i)
 const listed = (rules: readonly Rule[]) => Object.fromEntries(rules.map((rule, i) => [i, rule]))
-/** More slow tiers than a floor has rows, and then others. */
+/** More slow tiers than a floor's bucket has rows, followed by other rules. */
 const slowTiers = (...others: readonly Rule[]) =>
   createPolicy({
     tiers: listed([
@@ -32,7 +32,7 @@ const slowTiers = (...others: readonly Rule[]) =>
   })
 
 describe('a floor of more rules than its bucket has room for', () => {
-  it('is as hard as on a memoryStore of one row at most, however strangers are charged', () => {
+  it('is as strict as on a memoryStore with one row, however unknown keys are charged', () => {
     const [clock, rule] = [manualClock(), tokenBucket({ limit: 20, per: '1m' })]
     const limiters = [
       memoryStore({ maxKeys: 1, clock }),
@@ -48,7 +48,7 @@ describe('a floor of more rules than its bucket has room for', () => {
     expect(waits[1]).toBeLessThanOrEqual(waits[0])
   })
 
-  it('spends nothing, though one rule gives back a unit every 0.1 nanoseconds', () => {
+  it('does not replay units one by one, even for a rule that refills one every 0.1 nanoseconds', () => {
     let spends = 0
     const { algorithm } = tokenBucket({ limit: 1, per: '1s' })
     const counting = defineAlgorithm({
@@ -72,7 +72,7 @@ describe('a floor of more rules than its bucket has room for', () => {
     expect(spends).toBe(400)
   })
 
-  it('forgives nothing of what another rule makes many units of', () => {
+  it('forgives nothing when carried to a rule with many more units', () => {
     const { store } = make(1)
     const fast = tokenBucket({ limit: 10_000_000, per: '1s' })
     const limiter = createLimiter(slowTiers(fast), { store })
@@ -83,7 +83,7 @@ describe('a floor of more rules than its bucket has room for', () => {
     expect(retryAfterMs).toBeGreaterThan(36_000 * 86_400_000)
   })
 
-  it('is one floor for all threads, and is over when all is refilled or cleared', () => {
+  it('is shared by all threads, and ends once all is refilled or cleared', () => {
     const { store, clock } = make(1)
     const there = attachSharedMemory(store.handle, { clock })
     const rule = tokenBucket({ limit: 20, per: '1m' })
@@ -113,16 +113,16 @@ describe('a floor of more rules than its bucket has room for', () => {
   })
 })
 
-/** The rules that a floor of shared memory has room for. */
+/** The number of rules that fit into a floor's own bucket. */
 const FLOOR_RULES = 28
 
-/** The floor of a store that evicts every row at once: no floor may be harder. */
+/** The floor of a store that evicts every row at once. No floor may be stricter. */
 function hardest(rules: readonly Rule[]) {
   const floor = createFloor(new Float64Array(3))
   const cells = Math.max(...rules.map((rule) => rule.algorithm.cells(rule)))
   const width = { name: '', algorithm: '', grows: false, cells, at: 0 }
   return {
-    /** What would be left of a rule, before `spent` is. */
+    /** Returns the remaining units of a rule before it adds `spent`. */
     look(rule: Rule, spent: number, nowUs: number): number {
       const state = new Float64Array(cells)
       if (floor.raised(nowUs)) floor.apply(0, width, rule, state, 0, nowUs)
@@ -158,7 +158,7 @@ describe('an over-full sharedMemoryStore', () => {
   )
 
   it.each(cases)(
-    'is never easier than the rule, nor harder than all it evicted: $rules.length × $name, maxKeys $maxKeys',
+    'is never laxer than the rule, nor stricter than all evicted rows: $rules.length × $name, maxKeys $maxKeys',
     ({ rules, maxKeys }) => {
       const { store, clock } = make(maxKeys)
       const policy = createPolicy({ tiers: listed(rules), defaultTier: '0' })
@@ -186,8 +186,8 @@ describe('an over-full sharedMemoryStore', () => {
         else model.carry(key, [rule], nowUs)
         const least = hard.look(rule, allowed ? cost : 0, nowUs)
         const isWithin = least <= before.remaining && before.remaining <= most
-        // With more rules than a floor has room for, a check now and then meets a harder floor than
-        // the peek before it: it may refuse what that allowed, never admit what that refused.
+        // With more rules than a floor's bucket holds, a check may meet a stricter floor than
+        // the peek before it. It may refuse what peek allowed, but never admit what peek refused.
         const isHarder = rules.length > FLOOR_RULES && before.allowed && !allowed
         if (isHarder) harder += 1
         if ((allowed !== before.allowed && !isHarder) || !isWithin)
@@ -201,7 +201,7 @@ describe('an over-full sharedMemoryStore', () => {
     },
   )
 
-  it.each([1, 4, 16])('is never easier than several rules in 40 tiers, maxKeys %d', (maxKeys) => {
+  it.each([1, 4, 16])('is never laxer than several rules in 40 tiers, maxKeys %d', (maxKeys) => {
     const { store, clock } = make(maxKeys)
     const tiers = buckets.map((_, i) => [buckets[i], counters[(3 * i) % 40], windows[(9 * i) % 40]])
     const policy = createPolicy({ tiers: Object.fromEntries(tiers.entries()), defaultTier: '0' })

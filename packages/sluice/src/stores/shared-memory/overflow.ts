@@ -4,17 +4,18 @@ import { OVERFLOW_TAGS, type Region } from './region.ts'
 import { isLive, setLive, tagAt } from './slots.ts'
 
 /**
- * Overflow keeps what floors have no room for, all shards' together: a row for each tag that there
- * can be. So it never overflows itself, and a floor holds as many rules as the table can tell apart.
+ * Overflow keeps floor entries that do not fit into their shard's bucket, for all shards together. It
+ * has a row for every possible tag, so it never overflows itself, and a floor can hold every rule of
+ * the table.
  */
 export interface Overflow {
-  /** All rows. Those of one bucket are as they are at one instant. */
+  /** Returns all rows. Rows of one bucket are consistent, as of one instant. */
   read(): FloorRow[]
-  /** Writes a tag's row; false unless the one there is still `seen`: then read again. */
+  /** Replaces a tag's row if it still equals `seen`; else returns false: then read again. */
   replace(row: FloorRow, seen: FloorRow | undefined): boolean
 }
 
-/** createOverflow reads and writes through `bucket`. */
+/** createOverflow creates access to the overflow through `bucket`. */
 export function createOverflow(
   { overflowAt, buckets, stride }: Region,
   words: Int32Array,

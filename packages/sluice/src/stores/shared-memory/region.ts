@@ -1,44 +1,44 @@
 import { type Column, strideOf } from '../../rows/layout.ts'
 
-/** Slots of a bucket. */
+/** SLOTS is the number of slots of a bucket. */
 export const SLOTS = 58
 
-/** A bucket's slots are bits of two words: those in the second, and a flag for block rows. */
+/** The slot bits of the second bitmap word; and a flag that the bucket has block rows. */
 export const HIGH_SLOTS = (1 << (SLOTS - 32)) - 1
 export const HAS_BLOCKS = 1 << 31
 
 /**
- * Words at the head of a place for a bucket: the bucket's state, twice the bits of the slots that
- * hold a row, where the bucket is whose home this is, a spare one, and which bucket this is, its
- * number + 1; 0 for the one at home.
+ * Words of a place's head: the state of the bucket in it; two bitmaps of two words each; the present
+ * place of the bucket whose home this is (`WHERE`); a spare word; and the bucket's number + 1, or 0 if
+ * it is at home (`OWNER`).
  */
 export const HEAD_WORDS = 8
 export const WHERE = 5
 export const OWNER = 7
 
-/** Words of a cache line. */
+/** 32-bit words per cache line. */
 const LINE_WORDS = 16
 
-/** 2 to this many homes share a floor. */
+/** 2^SHARD_BITS buckets of rows share a floor. */
 export const SHARD_BITS = 6
 
 /**
- * Tags that share a bucket of the overflow, which has a row for each. One slot is always free for
- * the next row to be written into.
+ * Tags per bucket of the overflow, which has a row for each. One slot always stays free for the next
+ * write.
  */
 export const OVERFLOW_TAGS = SLOTS - 1
 
-/** Rows a bucket has on average when the table is full. That one has 58 is then next to impossible. */
+/** Rows per bucket of a full table, on average. A bucket with 58 rows is then next to impossible. */
 const MEAN_ROWS = 27
 
-/** Fewer, and the bits that tell keys of one bucket apart would not be enough. */
+/** With fewer buckets, the fingerprint bits would not be enough to tell keys of a bucket apart. */
 const LEAST_BUCKETS = 256
 
-/** Places that threads may leave behind when they are terminated with a lock. */
+/** Spare places, of which each thread that is terminated with a lock uses one up. */
 const LEAST_SPARES = 224
 const MOST_SPARES = 1_024
 
-/** Words that count: rows and block rows held now; evictions and floored starts ever. */
+/** Counter words: rows and block rows now; evictions and starts from the floor so far. */
 export const ROWS = 0
 export const BLOCKS = 1
 export const EVICTIONS = 2
@@ -46,46 +46,48 @@ export const FLOORED = 3
 const COUNTER_WORDS = 16
 
 /**
- * A slot's second word ends with a tag of 12 bits; the others belong to the fingerprint. The last tag
- * marks a block.
+ * The low 12 bits of a slot's second word are the tag; the others belong to the fingerprint. The last
+ * tag marks a block.
  */
 export const TAG_MASK = 2 ** 12 - 1
 export const BLOCK_TAG = 4_095
 const MOST_TAGS = BLOCK_TAG - 1
 const LEAST_TAGS = 1_024
 
-/** Words before, and float64s per column, of a tag's entry: a rule's text has up to 64 characters. */
+/**
+ * Layout of a tag's entry: head words, then float64s per column, for a rule text of 64 characters.
+ */
 export const TAG_HEAD_WORDS = 2
 export const TAG_CELLS = 8
 
 /**
- * Region is where the parts of one table are, counted in 32-bit words from its beginning. All of
- * it is 0 at first, and that means: empty, and every bucket in its first place.
+ * Region is the memory layout of one table, in 32-bit words from its start. It is zeroed at first, which
+ * means that it is empty and that every bucket is at home.
  *
- *     counters | which places are free | tags | heads | slots
+ *     counters | states of places | tags | heads | slots
  *
- * A place for a bucket is a head, with the slots beside it that fill its cache line, and the other
- * slots. Heads lie together: in a table with few rows they are all that is touched, and in a full
- * one they stay in the cache.
+ * A place for a bucket consists of a head, the near slots that fill up the head's cache line, and the
+ * far slots. Heads are contiguous: a table with few rows touches nothing else, and those of a full
+ * table stay in the cache.
  */
 export interface Region {
   readonly columns: readonly Column[]
   readonly maxKeys: number
-  /** Cells of a row, and words of a slot. */
+  /** Cells per row; and words per slot. */
   readonly stride: number
   readonly slotWords: number
-  /** How many slots are beside a head; words of a head with these, and of the other slots. */
+  /** Number of near slots; words of a head with its near slots; and words of the far slots. */
   readonly nearSlots: number
   readonly headWords: number
   readonly farWords: number
   /**
-   * Buckets for rows; after them come those for floors, one per shard; then those for what floors
-   * have no room for, from this number on.
+   * Buckets 0 to `homes` − 1 hold rows. Then come the buckets of floors, one per shard, and from the
+   * second number on those of the overflow.
    */
   readonly homes: number
   readonly overflowAt: number
   readonly buckets: number
-  /** Places for buckets, more than there are buckets. */
+  /** Number of places, which is more than the number of buckets. */
   readonly places: number
   readonly freeAt: number
   readonly tags: number
@@ -96,9 +98,9 @@ export interface Region {
   readonly bytes: number
 }
 
-/** regionOf lays out a table for so many keys, with rows of these columns. */
+/** regionOf lays out a table for `maxKeys` keys, with rows of these columns. */
 export function regionOf(maxKeys: number, columns: readonly Column[]): Region {
-  // A block row needs a cell even where no rule does.
+  // A block row needs a cell even if no rule does.
   const stride = Math.max(1, strideOf(columns))
   const slotWords = 2 * (1 + stride)
   const nearSlots = Math.floor((LINE_WORDS - HEAD_WORDS) / slotWords)
@@ -140,7 +142,7 @@ export function regionOf(maxKeys: number, columns: readonly Column[]): Region {
 /** Rounds up to whole cache lines. */
 const lines = (words: number) => Math.ceil(words / LINE_WORDS) * LINE_WORDS
 
-/** movedFrom is how many buckets are not at home; tests look at it. */
+/** movedFrom counts the buckets that are not at home. For tests. */
 export function movedFrom({ buckets, headsAt, headWords }: Region, words: Int32Array): number {
   let count = 0
   for (let i = 0; i < buckets; i += 1) {

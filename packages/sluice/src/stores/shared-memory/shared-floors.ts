@@ -10,20 +10,23 @@ import type { Region } from './region.ts'
 import type { SharedTags } from './shared-tags.ts'
 
 /**
- * SharedFloors keeps each shard's floor in a bucket of its own, and what has no room there in the
- * overflow. What is raised or carried over is private until `commit`. A floor that is lost half way
- * would forgive, so it is committed before the row that made it necessary goes.
+ * SharedFloors keeps each shard's floor in its own bucket, and entries that do not fit in the overflow.
+ * Changes are private until `commit`. To forgive nothing if a thread is terminated in between, a floor
+ * is committed before the row that raised it is evicted.
  */
 export interface SharedFloors extends Floors {
   /** Whether a floor was read since `begin`. */
   isOpen: boolean
-  /** Forgets what was prepared, and reads anew. */
+  /** Drops uncommitted changes; the next use reads the floor again. */
   begin(): void
-  /** Writes what was prepared; false if another thread was faster: then begin again. */
+  /** Writes the changes; false if another thread has changed the floor since: then begin again. */
   commit(): boolean
 }
 
-/** createSharedFloors reads and writes through `bucket`; the first floor's is number `homes`. */
+/**
+ * createSharedFloors creates access to floors through `bucket`. Their buckets start at number
+ * `homes`.
+ */
 export function createSharedFloors(
   { homes, stride }: Region,
   words: Int32Array,
@@ -48,13 +51,14 @@ export function createSharedFloors(
     floors.isOpen = true
     shardRead = shard
     floor = undefined
-    // Only then, or an evicted row could be missed: it goes after its floor was raised.
+    // Fence: read the floor after the rows. Rows are evicted after their floor is raised, so none
+    // is missed.
     Atomics.store(fence, 0, 0)
     Atomics.load(fence, 0)
     bucket.read(homes + shard)
   }
 
-  /** The floor of the shard that was read, as a copy that can be worked on. */
+  /** Returns the floor of a shard as a mutable copy. */
   function opened(shard: number): Floor {
     read(shard)
     if (floor) return floor
@@ -63,7 +67,7 @@ export function createSharedFloors(
     return floor
   }
 
-  /** Writes the rows into slots that hold none. */
+  /** Writes the rows into free slots. */
   function write(near: readonly FloorRow[]): boolean {
     const live = new Int32Array(2)
     let slot = 0
@@ -71,7 +75,7 @@ export function createSharedFloors(
     return bucket.commit(live[0], live[1])
   }
 
-  // Plain fields only: an accessor would turn the object into a slow one.
+  // Plain fields only: an accessor would switch the object to V8's slow dictionary mode.
   const floors: SharedFloors = {
     isOpen: false,
     begin() {

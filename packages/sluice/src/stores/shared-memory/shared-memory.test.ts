@@ -32,7 +32,7 @@ describe('sharedMemoryStore keeps the contract of stores:', () => {
 })
 
 describe('sharedMemoryStore', () => {
-  it('never holds more than maxKeys, and counts what had to go', () => {
+  it('never holds more than maxKeys, and counts evictions', () => {
     for (const maxKeys of [1, 2, 100, 5_000, 20_000]) {
       const { store } = make({ maxKeys })
       const limiter = createLimiter(fixedWindow({ limit: 10_000_000, per: '1h' }), { store })
@@ -42,7 +42,7 @@ describe('sharedMemoryStore', () => {
     }
   })
 
-  it('keeps as many keys apart as it is meant for, through removing', () => {
+  it('keeps maxKeys keys apart while it removes rows', () => {
     const count = 300_000
     const { store } = make({ maxKeys: count })
     const limiter = createLimiter(gcra({ limit: 100, per: '1h' }), { store })
@@ -58,7 +58,7 @@ describe('sharedMemoryStore', () => {
     expect(limiter.stats()).toMatchObject({ rows: 200_000, evictions: 0 })
   })
 
-  it('takes at most 40 bytes a key for one number, at 100,000 keys and at a million', () => {
+  it('takes at most 40 bytes per key with a one-number rule, at 100,000 keys and at a million', () => {
     for (const maxKeys of [100_000, 1_000_000]) {
       const { store } = make({ maxKeys })
       createLimiter(rule, { store })
@@ -66,7 +66,7 @@ describe('sharedMemoryStore', () => {
     }
   })
 
-  it('keeps many blocks, which end, are lifted and are never evicted', () => {
+  it('keeps many blocks until they end or are lifted, and never evicts them', () => {
     const { store, clock } = make({ maxKeys: 1_000 })
     const limiter = createLimiter(rule, { store })
     for (let i = 0; i < 5_000; i += 1) limiter.block(`key ${i}`, '1h')
@@ -86,7 +86,7 @@ describe('sharedMemoryStore', () => {
     expect(limiter.stats()).toMatchObject({ rows: 0, blocked: 0 })
   })
 
-  it('never fills a bucket with blocks, not even with those that are renewed', () => {
+  it('never fills a bucket with blocks, even when they are renewed', () => {
     const { store, clock } = make({ maxKeys: 1_000 })
     const limiter = createLimiter(rule, { store })
     let refused = 0
@@ -105,7 +105,7 @@ describe('sharedMemoryStore', () => {
     expect(limiter.stats().rows).toBeLessThanOrEqual(1_000)
   })
 
-  it('does not lose count of blocks that have ended', () => {
+  it('counts ended blocks correctly', () => {
     const { store, clock } = make({ maxKeys: 100 })
     const limiter = createLimiter(rule, { store })
     for (let round = 0; round < 20; round += 1) {
@@ -119,7 +119,7 @@ describe('sharedMemoryStore', () => {
     expect(limiter.stats().blocked).toBe(1_000)
   })
 
-  it('says so when there is no room for another block', () => {
+  it('throws SLUICE_STORE_FULL when there is no room for another block', () => {
     const { store } = make({ maxKeys: 1 })
     const limiter = createLimiter(rule, { store })
     const block = () => {
@@ -129,7 +129,7 @@ describe('sharedMemoryStore', () => {
     expect(limiter.allow('free to go')).toBe(true)
   })
 
-  it('forgives nobody whose figures are unlike those of fifty others that had to go', () => {
+  it('forgives nothing when keys of fifty different limits are evicted', () => {
     const { store } = make({ maxKeys: 2 })
     const tiers = Object.fromEntries(
       Array.from({ length: 50 }, (_, i) => [
@@ -147,7 +147,7 @@ describe('sharedMemoryStore', () => {
     expect(limiter.stats().evictions).toBeGreaterThan(1_900)
   })
 
-  it('forgives no debt, even where floors have no room for its figures', () => {
+  it('forgives no debt, even if its limits do not fit into the floor', () => {
     const { store, clock } = make({ maxKeys: 1 })
     const tiers = Object.fromEntries(
       Array.from({ length: 200 }, (_, i) => [`${i}`, tokenBucket({ limit: 100 + i, per: '1h' })]),
@@ -162,7 +162,7 @@ describe('sharedMemoryStore', () => {
     expect(limiter.peek('debtor').remaining).toBe(0)
   })
 
-  it('does not use up tags by what floors are raised to', () => {
+  it('uses up no tags for floors', () => {
     const { store } = make({ maxKeys: 30 })
     const names = ['a', 'b', 'c']
     const bucket = (name: string, i: number) => tokenBucket({ limit: 5 + i, per: '1h', name })
@@ -179,7 +179,7 @@ describe('sharedMemoryStore', () => {
     expect(limiter.stats().evictions).toBeGreaterThan(0)
   })
 
-  it('leaves no lock behind when the stack runs out in the middle of a call', () => {
+  it('leaves no lock behind when the stack overflows during a call', () => {
     const { store } = make()
     const limiter = createLimiter(rule, { store })
     const region = regionOf(10_000, [{ name: '', algorithm: '', grows: false, cells: 1, at: 0 }])
@@ -203,13 +203,13 @@ describe('sharedMemoryStore', () => {
     expect(movedFrom(region, words)).toBe(0)
   })
 
-  it('does not list keys, since it keeps none', () => {
+  it('refuses to list keys, since it keeps none', () => {
     const limiter = createLimiter(rule, { store: make().store })
     limiter.check('a')
     expect(() => [...limiter.entries()]).toThrow(withCode('SLUICE_NOT_LISTABLE'))
   })
 
-  it('has room for the texts of rules in the zones with the longest names', () => {
+  it('has room for rules in the time zones with the longest names', () => {
     const zone = 'America/Argentina/Buenos_Aires'
     const rule = calendarWindow({ limit: 10_000_000, per: 'year', zone, startsOn: '02-29' })
     const limiter = createLimiter(rule, { store: make().store })
@@ -228,7 +228,7 @@ describe('sharedMemoryStore', () => {
     expect(() => limiter.check('a')).toThrow(unsupported)
   })
 
-  it('holds rules of an algorithm of the user’s own, and a limiter without any state', () => {
+  it('supports user-defined algorithms, and limiters without state', () => {
     const three = defineAlgorithm({
       name: 'three',
       cells: () => 3,
@@ -264,7 +264,7 @@ describe('sharedMemoryStore', () => {
     expect(() => sharedMemoryStore({ [name]: value })).toThrow(withCode('SLUICE_OPTION'))
   })
 
-  it('says how many bytes are needed when there is no room for a limiter', () => {
+  it('reports the needed bytes when there is no room for a limiter', () => {
     const { store } = make({ maxKeys: 100_000, maxBytes: 1_000_000 })
     expect(() => createLimiter(rule, { store })).toThrow(/needs [\d,]{9} bytes.*1,000,000/)
     expect(() => createLimiter(rule, { store })).toThrow(withCode('SLUICE_STORE_FULL'))
@@ -284,7 +284,7 @@ describe('sharedMemoryStore', () => {
 })
 
 describe('attachSharedMemory', () => {
-  it('gives the same states, blocks and floors', () => {
+  it('shares states, blocks and floors', () => {
     const { store, clock } = make({ maxKeys: 2 })
     const there = attachSharedMemory(store.handle, { clock })
     const [one, two] = [store, there].map((store) => createLimiter(rule, { store, share: true }))
@@ -299,7 +299,7 @@ describe('attachSharedMemory', () => {
     expect(one.peek('a').remaining).toBe(10)
   })
 
-  it('carries used units over to figures that only the other thread knows', () => {
+  it('carries used units over between threads with different limits', () => {
     const { store, clock } = make()
     const there = attachSharedMemory(store.handle, { clock })
     const one = createLimiter(rule, { store, share: true })
@@ -320,7 +320,7 @@ describe('attachSharedMemory', () => {
     )
   })
 
-  it('refuses figures that need more room than a row has, but not in a limiter with tiers', () => {
+  it('refuses limits that need a larger row, except in a limiter with tiers', () => {
     const { store } = make()
     createLimiter(rule, { store }).close()
     const fraction = tokenBucket({ limit: 7, per: '1s' })
@@ -333,7 +333,7 @@ describe('attachSharedMemory', () => {
     expect(() => limiter.check('b')).toThrow(withCode('SLUICE_STORE_MISMATCH'))
   })
 
-  it('tells 4,000 different overrides apart, and says so when there are more', () => {
+  it('supports 4,000 different overrides, and throws for more', () => {
     const { store } = make({ maxKeys: 300_000 })
     const tiers = { free: rule, pro: tokenBucket({ limit: 100, per: '1m' }) }
     const policy = createPolicy({ tiers, defaultTier: 'free' })
@@ -361,7 +361,7 @@ describe('attachSharedMemory', () => {
     expect(() => attachSharedMemory(handle as never)).toThrow(withCode('SLUICE_OPTION'))
   })
 
-  it('refuses another clock than the store’s', () => {
+  it('refuses a clock other than the store’s', () => {
     const clocked = make().store.handle
     expect(() => attachSharedMemory(clocked)).toThrow(withCode('SLUICE_CLOCK'))
     const { handle } = sharedMemoryStore({ maxKeys: 10 })

@@ -21,16 +21,19 @@ import { createSharedTable } from './shared-table.ts'
 /** SharedMemoryOptions are the options of `sharedMemoryStore`. */
 export interface SharedMemoryOptions {
   /**
-   * Keys kept at most, for each limiter. Default 1,000,000; at most 50,000,000. When full, the
-   * state nearest to fresh goes first, and nobody is forgiven anything.
+   * Maximum number of keys per limiter. Default 1,000,000; at most 50,000,000. A full store evicts a
+   * key that is nearly full again, and unknown keys start with the units that evicted keys had used.
    */
   readonly maxKeys?: number
   /**
-   * Bytes that the buffer may grow to; it grows when a limiter claims its table. Default: enough
-   * for 32 limiters of one one-number rule each; each field of a key counts as one.
+   * Maximum size of the buffer in bytes. It grows when a limiter claims its table. Default: enough for
+   * 32 limiters of one one-number rule each; each field of a key counts as a limiter.
    */
   readonly maxBytes?: number
-  /** Default: the system's, monotonic. One that every thread can read alike, in every thread. */
+  /**
+   * Default: the system clock, made monotonic. A clock of your own must be the same in every
+   * thread.
+   */
   readonly clock?: Clock
   /**
    * Says that each process is to have limits of its own, and so switches off the warning
@@ -39,11 +42,11 @@ export interface SharedMemoryOptions {
   readonly perProcess?: boolean
 }
 
-/** SharedMemoryHandle is passed to other threads, through `workerData` or `postMessage`. */
+/** SharedMemoryHandle is what other threads get, through `workerData` or `postMessage`. */
 export interface SharedMemoryHandle {
   /** What all threads share. */
   readonly buffer: SharedArrayBuffer
-  /** The origin of the system's clock in this process; undefined with a clock of one's own. */
+  /** `performance.timeOrigin` of this process; undefined if the store has a clock of its own. */
   readonly timeOrigin: number | undefined
 }
 
@@ -54,10 +57,10 @@ export interface SharedMemoryStore extends Store {
 }
 
 /**
- * sharedMemoryStore keeps states in one SharedArrayBuffer for all threads of this process. Each
- * thread makes the same limiters, on the store or on `attachSharedMemory(store.handle)`, and they
- * decide as one. Like compactStore it keeps fingerprints in place of keys, and cannot hold the
- * sliding window log. A thread may be terminated at any time.
+ * sharedMemoryStore keeps states in one SharedArrayBuffer for all threads of this process. Each thread
+ * creates the same limiters, on the store or on `attachSharedMemory(store.handle)`, and all threads
+ * together admit what one limiter would. Like compactStore it keeps fingerprints in place of keys and
+ * does not support the sliding window log. A thread may be terminated at any time.
  */
 export function sharedMemoryStore(options: SharedMemoryOptions = {}): SharedMemoryStore {
   checkOptions('sharedMemoryStore', options, ['maxKeys', 'maxBytes', 'clock', 'perProcess'])
@@ -75,8 +78,8 @@ export function sharedMemoryStore(options: SharedMemoryOptions = {}): SharedMemo
 }
 
 /**
- * attachSharedMemory gives another thread's store to this one. A store that was made with a clock
- * of its own needs the same `clock` here.
+ * attachSharedMemory opens another thread's store in this thread. If that store was created with its
+ * own `clock`, pass the same clock here.
  */
 export function attachSharedMemory(
   handle: SharedMemoryHandle,
@@ -97,13 +100,13 @@ export function attachSharedMemory(
   throw new SluiceError(
     'SLUICE_CLOCK',
     handle.timeOrigin === undefined
-      ? 'the store was made with a clock of its own. Pass the same: attachSharedMemory(handle, { clock }).'
-      : 'all threads must read one clock, but the store was made with the system’s, of the time ' +
+      ? 'the store was created with its own clock. Pass the same one: attachSharedMemory(handle, { clock }).'
+      : 'all threads must read one clock, but the store was created with the system’s, with the time ' +
           `origin ${handle.timeOrigin}, and this thread’s ${timeOrigin ? `is ${timeOrigin}` : 'is another'}.`,
   )
 }
 
-/** What every supported version of Node can share. */
+/** The largest shared buffer that every supported version of Node can allocate. */
 const USUAL_MOST_BYTES = 2 ** 32
 
 function newBuffer(maxBytes: number): SharedArrayBuffer {
@@ -136,8 +139,8 @@ function openShared(handle: SharedMemoryHandle, clock: Clock): SharedMemoryStore
 }
 
 /**
- * The rules of a table. Where keys may get other figures later, there is room for the fraction that
- * a rate may have.
+ * Lists the rules of a table with their cells. If keys may get other limits later, each rate has room
+ * for a fraction.
  */
 function claimedRules(
   ruleLists: readonly (readonly Rule[])[],
@@ -164,7 +167,7 @@ function ruleOf(rules: readonly Rule[], { name, algorithm }: Column): Rule {
   return rules.find((rule) => rule.name === name && rule.algorithm.name === algorithm)!
 }
 
-/** The same for the same names and algorithms, in any order. */
+/** Returns a text that identifies the names and algorithms of rules, in any order. */
 function listed(rules: readonly ClaimedRule[]): string {
   const names = rules.map(([name, algorithm]) => `"${name}" (${algorithm})`)
   return [...new Set(names)].sort().join(', ')

@@ -1,4 +1,4 @@
-// Longer than our files are meant to be: what is read and written of one key belongs together.
+// Longer than the other files: reading and writing a key belong together.
 import type { Blocks } from '../../rows/blocks.ts'
 import { createLists } from '../../rows/lists.ts'
 import type { Rows } from '../../rows/rows.ts'
@@ -33,22 +33,22 @@ import {
   turned,
 } from './slots.ts'
 
-/** One slot is always free for the next row to be written into. */
+/** One slot always stays free for the next write. */
 const MOST_ROWS = SLOTS - 1
 
-/** Blocks are never evicted, so they may not take all slots of a bucket. */
+/** Blocks are never evicted, so they must not take all slots of a bucket. */
 const MOST_BLOCKS = 48
 
 /**
- * SharedRows holds one key at a time: `read` copies its row and block into private memory, a table
- * decides on the copy, and `commit` writes what has changed, if nobody else has written meanwhile.
+ * SharedRows works on one key at a time: `read` copies the key's row and block into private memory, a
+ * table decides on the copy, and `commit` writes the changes if no other thread has written meanwhile.
  */
 export interface SharedRows extends Rows {
-  /** Hashes the key that the next `read` is about. */
+  /** Hashes the key for the next `read`. */
   hash(key: string): void
-  /** Copies that key's row and block: from then on `find` answers for it. */
+  /** Copies that key's row and block. From then on `find` answers for this key. */
   read(): void
-  /** Writes what has changed; false when everything has to be done again from `read` on. */
+  /** Writes the changes; false if the caller must repeat everything from `read` on. */
   commit(nowUs: number): boolean
   /** The block of the key that was read. */
   readonly blocks: Blocks
@@ -59,9 +59,9 @@ export interface SharedRows extends Rows {
  *
  *     [ fingerprint: 32 bits ][ fingerprint: 20 bits | tag: 12 bits ]  [ cell 1 ][ cell 2 ] …
  *
- * The other 12 bits of the fingerprint choose the bucket, with some of the first 20; so keys are
- * told apart by 60 bits in the smallest table and by 64 from 4,096 buckets on. A key that is
- * blocked has a row of its own for that, in the same bucket, whose one cell is the block's end.
+ * The other 12 bits of the fingerprint select the bucket, together with some of the first 20. So 60
+ * bits tell keys apart in the smallest table, and 64 bits from 4,096 buckets on. A blocked key has a
+ * second row for the block in the same bucket, whose one cell is the block's end.
  */
 export function createSharedRows(
   region: Region,
@@ -74,12 +74,12 @@ export function createSharedRows(
 ): SharedRows {
   const { homes, maxKeys, nearSlots, stride } = region
   const print = createFingerprint(secret)
-  /** The key that was hashed last, if it was hashed twice in a row. */
+  /** The key that was hashed last, if the last two calls hashed it. */
   let again = ''
-  /** The row as it was read, its slot, and whether the key has one by now; likewise its block. */
+  /** The row as it was read, its slot, and whether the key has a row now; likewise for its block. */
   const before = new Float64Array(stride)
   const blockRow = new Float64Array(stride)
-  /** The slots that will hold rows. */
+  /** Bitmap of the slots that will hold rows after the commit. */
   const live = new Int32Array(2)
   let index = 0
   let slot = -1
@@ -88,24 +88,27 @@ export function createSharedRows(
   let blockSlot = -1
   let blockBeforeUs = 0
   let blockUs = 0
-  /** What makes way for an insert in the same bucket; and whether there should be, but is not. */
+  /**
+   * The slot that an insert evicts in the same bucket; and whether none was found though one is
+   * needed.
+   */
   let victim = -1
   let victimTag = 0
   let isEvicted = false
   let isStuck = false
   let isFloored = false
-  /** Whether anything but a change of the key's own row may be involved. */
+  /** Whether the commit may involve more than the key's own row. */
   let isMore = true
 
-  /** The bits of the slots beside the head. */
+  /** The bits of the near slots. */
   const near = (1 << nearSlots) - 1
 
   function hash(key: string): void {
-    // The same key again, as hot ones come: comparing is cheaper than hashing.
+    // For a hot key: comparing is cheaper than hashing.
     if (key === again) return
     const { low, high } = print
     print.hash(key)
-    // Not every key is remembered: to write down a new string costs as much as to hash it.
+    // Remember only a repeated key: storing a new string costs as much as hashing it.
     again = low === print.low && high === print.high ? key : ''
   }
 
@@ -120,7 +123,7 @@ export function createSharedRows(
     const { low } = print
     const high = print.high & ~TAG_MASK
     const hasBlocks = (home.live[1] & HAS_BLOCKS) !== 0
-    // In the order in which keys like slots, see freeSlot. All in one function: this is the hot path.
+    // Hot path, all in one function. Probes slots in the key's order of preference, see freeSlot.
     search: for (let pass = 0; pass < 3; pass += 1) {
       const word = pass === 0 ? 0 : halfOf(low) ^ (pass - 1)
       const turn = pass === 0 ? 0 : low & 31
@@ -133,7 +136,7 @@ export function createSharedRows(
         if ((second & ~TAG_MASK) !== high) continue
         if ((second & TAG_MASK) === BLOCK_TAG) readBlock(at, first)
         else readRow(at, first, second & TAG_MASK)
-        // A blocked key has two rows.
+        // A blocked key may have a second row.
         if (!hasBlocks) break search
       }
     }
@@ -142,7 +145,7 @@ export function createSharedRows(
     if (!present) isMore = true
   }
 
-  /** Forgets what there was besides a row. */
+  /** Resets all state except that of the row. */
   function forget(): void {
     floors.begin()
     isMore = false
@@ -185,18 +188,18 @@ export function createSharedRows(
   }
 
   function commit(nowUs: number): boolean {
-    // By far the most frequent: another state, or the same, for a key that has one and no block.
+    // The usual case: a key with a row and without a block, whose state may have changed.
     if (isMore || floors.isOpen) return commitAll(nowUs)
     return hasChanged() ? home.lock() && update() : home.isUnchanged()
   }
 
   function commitAll(nowUs: number): boolean {
     const rowChanged = hasChanged()
-    // A block that has ended goes along.
+    // Drop an ended block, too.
     if (rowChanged && blockUs <= nowUs) blockUs = 0
     const blockChanged = blockUs !== blockBeforeUs
     if (!rowChanged && !blockChanged) return floors.commit() && home.isUnchanged()
-    // The lock comes first: a floor must not be raised to a row that then stays.
+    // Take the lock first: a floor must not be raised to a row that then is not evicted.
     if (isStuck || !home.change(() => floors.commit() && write(rowChanged, blockChanged))) {
       return false
     }
@@ -208,12 +211,12 @@ export function createSharedRows(
     if (moreBlocks !== 0) Atomics.add(words, BLOCKS, moreBlocks)
     if (isEvicted) Atomics.add(words, EVICTIONS, 1)
     if (isFloored) Atomics.add(words, FLOORED, 1)
-    // Only now: a newcomer that is refused evicts nothing, and none is judged by its own eviction.
+    // Trim only now: a refused key evicts no row, and no decision sees the floor of its own eviction.
     if (more > 0) eviction.trim(index, nowUs)
     return true
   }
 
-  /** Writes the row into another slot, and makes that count. */
+  /** Writes the row into a free slot, and commits. */
   function update(): boolean {
     live[0] = home.live[0]
     live[1] = home.live[1]
@@ -222,11 +225,11 @@ export function createSharedRows(
     return home.commit(live[0], live[1])
   }
 
-  /** Writes rows into slots that hold none, and makes them count. */
+  /** Writes rows into free slots, and commits. */
   function write(rowChanged: boolean, blockChanged: boolean): boolean {
     live[0] = home.live[0]
     live[1] = home.live[1]
-    // Until the commit, rows that go still count, so new ones are written beside them.
+    // Removed rows stay valid until the commit, so new ones need other slots.
     if (rowChanged && present) writeSlot(rows.tag, rows.cells)
     if (blockChanged && blockUs > 0) {
       blockRow[0] = blockUs
@@ -239,13 +242,13 @@ export function createSharedRows(
     return home.commit(live[0], live[1])
   }
 
-  /** Notes whether a block is left among the rows, so that most keys need not be looked for twice. */
+  /** Flags whether the bucket has blocks. If not, a look-up stops at the key's row. */
   function markBlocks(): void {
     if (countBlocks(words, home, live) > 0) live[1] |= HAS_BLOCKS
     else live[1] &= ~HAS_BLOCKS
   }
 
-  /** Writes a row into a free slot: next to its old one if it can be, since that is at hand. */
+  /** Writes a row into a free slot, next to its old one if possible, since that is in the cache. */
   function writeSlot(tag: number, row: Float64Array): void {
     const next = slot ^ 1
     const isNextFree = slot >= 0 && (live[next >> 5] & (1 << next)) === 0
@@ -258,14 +261,14 @@ export function createSharedRows(
     for (let i = 0; i < stride; i += 1) cells[to + i] = row[i]
   }
 
-  /** Finds a slot to give way to a new row, if the bucket or the table is full. */
+  /** Selects a row to evict for a new one, if the bucket or the table is full. */
   function takeOver(nowUs: number): void {
     const hasTooMany = words[ROWS] >= maxKeys
     if (!isFull() && !hasTooMany) return
     if (hasTooMany) replace(false, nowUs)
     if (victim >= 0 || !isFull()) return
     replace(true, nowUs)
-    // Blocks do not fill a bucket, so it was changed while it was read.
+    // Blocks cannot fill a bucket, so the bucket was changed while it was read.
     isStuck = victim < 0
   }
 
@@ -282,7 +285,7 @@ export function createSharedRows(
   }
 
   const blocks: Blocks = {
-    /** Whether the key that was read is blocked. */
+    /** 1 if the key that was read is blocked, else 0. */
     size: 0,
     leftUs: (_key, nowUs) => (blockUs > nowUs ? blockUs - nowUs : 0),
     set(_key, untilUs, nowUs) {
@@ -305,7 +308,7 @@ export function createSharedRows(
     clear() {},
   }
 
-  // Plain fields only: an accessor would turn the object into a slow one.
+  // Plain fields only: an accessor would switch the object to V8's slow dictionary mode.
   const rows: SharedRows = {
     cells: new Float64Array(stride),
     lists: createLists(),
@@ -328,7 +331,7 @@ export function createSharedRows(
       rows.tag = tag
       present = true
       isFloored = floored
-      // A row that was there goes on in its slot.
+      // An existing row needs no other to be evicted.
       if (slot < 0) takeOver(nowUs)
     },
     retag(tag) {

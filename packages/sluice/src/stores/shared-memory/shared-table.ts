@@ -13,7 +13,7 @@ import { createSharedRows } from './shared-rows.ts'
 import { createSharedTags } from './shared-tags.ts'
 import { cellsAt, countBlocks, countLive, eachLive, tagAt } from './slots.ts'
 
-/** SharedPlace is what all threads have of one table. */
+/** SharedPlace is the shared memory of one table. */
 export interface SharedPlace {
   readonly region: Region
   readonly words: Int32Array
@@ -22,10 +22,9 @@ export interface SharedPlace {
 }
 
 /**
- * createSharedTable is a table that other threads use as well. The table inside decides on private
- * copies of a key's row; here every verb is repeated until what it decided could be committed, which
- * is at the first try unless another thread was at the same bucket. `locked` is called with every
- * lock; for tests.
+ * createSharedTable creates a table that several threads use. An inner table decides on private copies
+ * of a key's row. Every verb is repeated until its changes are committed, which succeeds at the first
+ * try unless another thread has changed the same bucket. Tests get a call of `locked` at every lock.
  */
 export function createSharedTable(
   { region, words, cells, secret }: SharedPlace,
@@ -60,13 +59,13 @@ export function createSharedTable(
     }
   }
 
-  /** A row that was rewritten while it was read may be nonsense, and an algorithm may say so. */
+  /** Ignores errors of algorithms on inconsistent rows, which were rewritten while they were read. */
   function throwUnlessStale(error: unknown): void {
     home.unlock()
     if (home.isUnchanged()) throw error
   }
 
-  /** The sum of a count over all buckets of rows, each taken at one instant. */
+  /** Sums a count over all buckets of rows, each counted consistently. */
   function sum(count: () => number): number {
     let all = 0
     for (let index = 0; index < region.homes; index += 1) {
@@ -80,7 +79,7 @@ export function createSharedTable(
     return all
   }
 
-  /** How many keys of the bucket in `other` are blocked or not fresh. */
+  /** Counts the keys of the bucket in `other` that are blocked or not fresh. */
   function inUse(nowUs: number): number {
     const keys = new Set<string>()
     eachLive(other.live, (slot) => {
@@ -162,7 +161,7 @@ export function createSharedTable(
     },
     size: (nowUs) => sum(() => inUse(nowUs)),
     stats: () => ({
-      // A thread that was terminated may not have counted what it did.
+      // A terminated thread may not have counted its last change.
       rows: Math.max(0, words[ROWS]),
       maxKeys: region.maxKeys,
       blocked: Math.max(0, words[BLOCKS]),

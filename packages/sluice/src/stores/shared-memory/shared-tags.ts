@@ -5,26 +5,25 @@ import type { Rule } from '../../core/rule.ts'
 import { type TagBook, type Written, writtenText } from '../../rows/layout.ts'
 import { type Region, TAG_CELLS, TAG_HEAD_WORDS } from './region.ts'
 
-/** States of an entry: 0 is none, then somebody is writing it, then it is there for good. */
+/** States of an entry: 0 is free, WRITING while a thread writes it, then final. */
 const WRITING = 1
 const WRITTEN = 2
 
-/** Room for the text of a rule. */
+/** The longest text of a rule. */
 const TEXT_BYTES = 8 * TAG_CELLS
 
-/** SharedTags is a tag book that can find a tag for one column alone. */
+/** SharedTags is a tag book that can find a tag by one column. */
 export interface SharedTags extends TagBook {
   /**
-   * A tag with this column written for this rule, and maybe others too: the one that the rule was
-   * read from, or else the first that this thread met.
+   * Returns a tag in which this rule has written this column, perhaps among other columns: the tag from
+   * which the rule was read, else the first one that this thread met.
    */
   tagWith(column: number, rule: Rule): number
 }
 
 /**
- * createSharedTags is a tag book that all threads share, so that each knows for which rules a row
- * was written by another. An entry has the text of each column's rule, which is empty where the column
- * is not written.
+ * createSharedTags creates a tag book in shared memory, so that each thread knows which rules wrote the
+ * rows of other threads. An entry has the text of each column's rule, or '' for an unwritten column.
  */
 export function createSharedTags(
   region: Region,
@@ -35,7 +34,7 @@ export function createSharedTags(
   const { columns, tags: most, tagsAt, tagWords } = region
   const known: (readonly Written[] | undefined)[] = [[]]
   const tags = new Map([['', 0]])
-  /** The first tag that was met with a column, by its text; and what `tagWith` answered. */
+  /** The first tag met for a column and rule, by their text; and the results of `tagWith`. */
   const tagsWith = new Map<string, number>()
   const tagsOfRules = new WeakMap<Rule, number>()
   const entryAt = (tag: number) => tagsAt + tag * tagWords
@@ -84,14 +83,14 @@ export function createSharedTags(
     tagWith(column, rule) {
       const known = tagsOfRules.get(rule)
       if (known !== undefined) return known
-      // This thread knows the rule from a row or from a rule set, and so a tag with it.
+      // This thread has met the rule in a row or a rule set, and with it a tag.
       const tag = tagsWith.get(writtenText([{ column, rule }]))!
       tagsOfRules.set(rule, tag)
       return tag
     },
     tagOf(written, text) {
       for (const { rule } of written) checkText(rule)
-      // Two threads may enter the same at the same time: then both tags mean the same.
+      // Two threads may add the same combination at once. Both tags then mean the same.
       for (let tag = 1; tag <= most && !tags.has(text); tag += 1) {
         const state = Atomics.load(words, entryAt(tag))
         if (state === WRITTEN && known[tag] === undefined) load(tag)
@@ -102,14 +101,14 @@ export function createSharedTags(
       if (tag !== undefined) return tag
       throw new SluiceError(
         'SLUICE_STORE_FULL',
-        `the table of this limiter in shared memory has met ${most} different combinations of ` +
-          'limits, and can tell no more apart. Use fewer different overrides, or a larger maxKeys.',
+        `the table of this limiter in shared memory has seen ${most} different combinations of ` +
+          'limits, its maximum. Use fewer different overrides, or a larger maxKeys.',
       )
     },
   }
 }
 
-/** A rule's text without the name of its algorithm, which the column knows. */
+/** Returns a rule's text without the name of its algorithm, which the column has. */
 function shortText({ text, algorithm }: Rule): string {
   const end = ` ${algorithm.name}`
   return text.endsWith(end) ? text.slice(0, -end.length) : text

@@ -1,20 +1,20 @@
 import type { Bucket } from './buckets.ts'
 import { BLOCK_TAG, HIGH_SLOTS, TAG_MASK } from './region.ts'
 
-/** turned are the bits of a word, turned so that the lowest is that of slot `turn`. */
+/** turned rotates the bits of a word, so that the bit of slot `turn` becomes the lowest. */
 export function turned(bits: number, turn: number): number {
   return (bits >>> turn) | (bits << (32 - turn))
 }
 
-/** slotOf is the slot of the lowest of a word's bits that were turned. */
+/** slotOf returns the slot of the lowest set bit of a rotated word. */
 export function slotOf(bits: number, word: number, turn: number): number {
   return 32 * word + ((turn + lowestOf(bits)) & 31)
 }
 
 /**
- * freeSlot is the slot that a key likes best among those that hold no row, of which there is one.
- * It likes those beside the bucket's head; then those of one word from some slot on; then those of
- * the other word. Which, and from where on, is told by six bits of its fingerprint.
+ * freeSlot returns the free slot that a key prefers. There must be one. Keys prefer the near slots, then
+ * the slots of one bitmap word from some slot on, then those of the other word. Six bits of the
+ * fingerprint select the word and the slot.
  */
 export function freeSlot(live: Int32Array, low: number, near: number): number {
   const besideHead = ~live[0] & near
@@ -24,13 +24,13 @@ export function freeSlot(live: Int32Array, low: number, near: number): number {
   return slotOf(turned(~live[word] & slotsOf(word), low & 31), word, low & 31)
 }
 
-/** halfOf is the word of bits that a key likes better. */
+/** halfOf returns the bitmap word that a key prefers. */
 export const halfOf = (low: number) => (low >>> 5) & 1
 
-/** slotsOf are the bits of a word that belong to slots. */
+/** slotsOf returns the bits of a bitmap word that belong to slots. */
 export const slotsOf = (word: number) => (word === 0 ? -1 : HIGH_SLOTS)
 
-/** countLive is how many slots hold a row. */
+/** countLive counts the slots that hold a row. */
 export function countLive(live: Int32Array): number {
   let count = 0
   eachLive(live, () => {
@@ -39,23 +39,23 @@ export function countLive(live: Int32Array): number {
   return count
 }
 
-/** eachLive visits the slots that hold a row. */
+/** eachLive calls `visit` for each slot that holds a row. */
 export function eachLive(live: Int32Array, visit: (slot: number) => void): void {
   for (let bits = live[0]; bits !== 0; bits &= bits - 1) visit(lowestOf(bits))
   for (let bits = live[1] & HIGH_SLOTS; bits !== 0; bits &= bits - 1) visit(32 + lowestOf(bits))
 }
 
-/** tagAt is the tag of a bucket's slot. */
+/** tagAt returns the tag of a bucket's slot. */
 export function tagAt(words: Int32Array, bucket: Bucket, slot: number): number {
   return words[bucket.slotAt(slot) + 1] & TAG_MASK
 }
 
-/** cellsAt is where the cells of a bucket's slot begin, counted in float64s. */
+/** cellsAt returns the offset of the cells of a bucket's slot, in float64s. */
 export function cellsAt(bucket: Bucket, slot: number): number {
   return (bucket.slotAt(slot) >> 1) + 1
 }
 
-/** countBlocks is how many of these slots of a bucket hold a block. */
+/** countBlocks counts the given slots of a bucket that hold a block. */
 export function countBlocks(words: Int32Array, bucket: Bucket, live: Int32Array): number {
   let count = 0
   eachLive(live, (slot) => {
@@ -69,7 +69,7 @@ export function isLive(live: Int32Array, slot: number): boolean {
   return (live[slot >> 5] & (1 << slot)) !== 0
 }
 
-/** setLive notes that a slot holds a row, or none. */
+/** setLive marks a slot as occupied or free. */
 export function setLive(live: Int32Array, slot: number, holds: boolean): void {
   if (holds) live[slot >> 5] |= 1 << slot
   else live[slot >> 5] &= ~(1 << slot)
