@@ -13,8 +13,10 @@ import {
   tokenBucket,
 } from 'sluice'
 import { redisStore } from 'sluice/redis'
-import { seededRandom } from 'sluice/testing'
+import { manualClock, seededRandom, storeSuite } from 'sluice/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openRedis } from '../packages/sluice/src/stores/redis/redis.ts'
+import { HELLO } from '../packages/sluice/src/stores/redis/script.ts'
 import { slotOfName } from '../packages/sluice/src/stores/redis/slots.ts'
 import { rowNames } from '../packages/sluice/src/stores/remote/names.ts'
 import { hostileKeys } from '../packages/sluice/src/testing/hostile-keys.ts'
@@ -115,6 +117,37 @@ describe('slotOfName', () => {
       await limiter.reset(key)
     }
   })
+})
+
+describe('redisStore on a Cluster keeps the contract of stores:', () => {
+  let made = 0
+  let ioredis: Cluster
+  // This one waits until it has connected to a node.
+  beforeAll(() => {
+    ioredis = new Cluster(cluster.addresses)
+  })
+  afterAll(() => ioredis.disconnect())
+
+  /** Each script is told the time of a manual clock, as its last word: it may read no key of another slot. */
+  function make() {
+    made += 1
+    // Redis must not take the test's past for expired.
+    const clock = manualClock(Date.UTC(2100, 0) * 1_000)
+    const client = {
+      nodes: (role: 'master') => ioredis.nodes(role),
+      async call(command: string, args: string[]) {
+        const nowUs = String(clock.nowUs())
+        if (args[0] === HELLO) return nowUs
+        return ioredis.call(command, command.startsWith('EVAL') ? [...args, nowUs] : args)
+      },
+    }
+    const clockLine = 'local now = tonumber(ARGV[#ARGV])'
+    return { clock, store: openRedis(client, { prefix: `suite-${made}` }, clock, clockLine) }
+  }
+
+  // Rows of different fields lie in different slots, and are spent from in two phases.
+  const options = { steps: 500, evicts: false, fields: 'in turn' } as const
+  for (const { name, run } of storeSuite(make, options)) it(name, run, 60_000)
 })
 
 describe.each(kinds)('a Cluster client of %s', (kind) => {

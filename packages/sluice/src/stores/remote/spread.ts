@@ -43,7 +43,8 @@ export async function spread(
         fields: request.fields,
         rows: [rows[i]],
         ...partOf(request, part?.places),
-        generation: request.generation,
+        // A look after a refusal holds nothing.
+        generation: verb === 'check' ? request.generation : 0,
         isCounted: request.isCounted,
         pending: verb === 'check' || isLate ? pending : undefined,
         // Taking back may take twice the timeout: no caller waits for it.
