@@ -54,9 +54,12 @@ describe('eight threads that hold units of one concurrency limit', () => {
   const holdUs = 400_000
   const rule = concurrency({ limit, hold: `${holdUs}us` })
 
-  async function run(options: Partial<Run> & { readonly broken?: boolean } = {}) {
+  /** `ruleUs`: how long holds last, where that is not what they should. */
+  type Options = Partial<Run> & { readonly broken?: boolean; readonly ruleUs?: number }
+
+  async function run({ ruleUs = holdUs, ...options }: Options = {}) {
     const crew = createCrew()
-    const job = { kind: 'hold', limit, holdUs, startUs: crew.startUs }
+    const job = { kind: 'hold', limit, holdUs, ruleUs, startUs: crew.startUs }
     const start = (slot: number) => {
       const own = { ...job, slot, units: 1 + (slot % 3) }
       return crew.startFile('./permits.mjs', { job: own, broken: options.broken })
@@ -76,6 +79,17 @@ describe('eight threads that hold units of one concurrency limit', () => {
       const limiter = createLimiter(rule, { store: crew.store, name: 'hold' })
       crew.advance(holdUs * 1.25)
       expect(limiter.tryAcquire('key', limit).allowed).toBe(true)
+    },
+    timeout,
+  )
+
+  it(
+    'hold too long where a hold lasts ten times as long, so that test can fail',
+    async () => {
+      const { crew } = await run({ ruleUs: 10 * holdUs })
+      const limiter = createLimiter(rule, { store: crew.store, name: 'hold' })
+      crew.advance(holdUs * 1.25)
+      expect(limiter.tryAcquire('key', limit).allowed).toBe(false)
     },
     timeout,
   )

@@ -66,8 +66,8 @@ const sleep = (/** @type {number} */ ms) => void Atomics.wait(shared, 5, 0, ms)
 
 /** Acquires, extends and releases for as long as it lives. A record never says more than is held. */
 function hold() {
-  const { limit, holdUs, slot, units } = job
-  const limiter = createLimiter(concurrency({ limit, hold: `${holdUs}us` }), {
+  const { limit, ruleUs, slot, units } = job
+  const limiter = createLimiter(concurrency({ limit, hold: `${ruleUs}us` }), {
     store,
     name: 'hold',
   })
