@@ -23,7 +23,7 @@ const all = [
   {
     name: 'documents',
     isTest: true,
-    run: 'vitest run --project system test/errors-doc.test.ts test/readme.test.ts',
+    run: 'vitest run --project system test/errors-doc.test.ts test/readme.test.ts test/docs-links.test.ts',
   },
 ]
 const withoutTests = process.argv.includes('--without-tests')

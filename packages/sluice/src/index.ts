@@ -33,6 +33,7 @@ export type {
   LimiterTier,
 } from './limiter/key-types.ts'
 export { createLimiter } from './limiter/limiter.ts'
+export type { PenaltyOptions } from './limiter/penalty.ts'
 export type { AsyncPermit, NoPermit, Permit } from './limiter/permit.ts'
 export { createPolicy, type Policy, type PolicyOptions } from './limiter/policy.ts'
 export type {

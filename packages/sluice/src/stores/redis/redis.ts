@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../../core/clock.ts'
 import { checkOptions } from '../../core/options.ts'
 import type { DenyCacheOptions } from '../remote/deny-cache.ts'
 import type { LeaseOptions } from '../remote/leases.ts'
-import { openRemote, type RemoteOptions } from '../remote/open-remote.ts'
+import { openRemote, type RemoteOptions, remoteOptions } from '../remote/open-remote.ts'
 import type { AsyncStore } from '../store.ts'
 import { connectionOf, type RedisClient } from './client.ts'
 import { createRedisEngine } from './redis-engine.ts'
@@ -18,7 +18,7 @@ export type RedisStoreOptions = RemoteOptions
  * at one instant of Redis's own clock. It starts with Redis down and recovers by itself.
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): AsyncStore {
-  checkOptions('redisStore', options, ['prefix', 'denyCache', 'lease'])
+  checkOptions('redisStore', options, remoteOptions)
   return openRedis(client, options, systemClock, CLOCK_LINE)
 }
 

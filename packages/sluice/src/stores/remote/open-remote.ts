@@ -9,6 +9,7 @@ import { openTables } from '../opened.ts'
 import type { AsyncStore } from '../store.ts'
 import type { DenyCacheOptions } from './deny-cache.ts'
 import type { Engine } from './engine.ts'
+import { checkSecret, hashedNames } from './hashed-keys.ts'
 import type { LeaseOptions } from './leases.ts'
 import { type RowNames, rowNames } from './names.ts'
 import { createRemoteTable } from './remote-table.ts'
@@ -27,7 +28,16 @@ export interface RemoteOptions {
    * that can lease, such as `tokenBucket`. Default: off.
    */
   readonly lease?: LeaseOptions
+  /**
+   * A secret of at least 16 characters. The store then sees a keyed hash in place of each key, so that
+   * addresses and names stay in this process; `entries()` lists hashes. All nodes need the same secret.
+   * Default: keys are stored as they are.
+   */
+  readonly hashKeys?: string
 }
+
+/** The names of these options, for checks. */
+export const remoteOptions = ['prefix', 'denyCache', 'lease', 'hashKeys']
 
 /**
  * openRemote creates a store. It makes an engine for each limiter. `where` names the store in errors,
@@ -36,20 +46,22 @@ export interface RemoteOptions {
 export function openRemote(
   where: string,
   owner: object,
-  { prefix = 'sl', denyCache: denyOptions, lease: leaseOptions }: RemoteOptions,
+  { prefix = 'sl', denyCache: denyOptions, lease: leaseOptions, hashKeys }: RemoteOptions,
   clock: Clock,
   makeEngine: (names: RowNames) => Engine,
 ): AsyncStore {
   checkPrefix(where, prefix)
+  checkSecret(where, hashKeys)
   const denyCache = checkDenyCache(where, denyOptions)
   const lease = checkLease(where, leaseOptions)
   const open = openTables((name, ruleLists) => {
     const rules = ruleLists.flat()
     const fields = fieldsIn(rules)
-    const names =
+    const plain =
       fields.length > 0
         ? fields.map((field) => rowNames(prefix, name, field))
         : [rowNames(prefix, name)]
+    const names = hashKeys ? plain.map((each) => hashedNames(each, hashKeys)) : plain
     const engine = makeEngine(names[0])
     if (fields.length > 0 && lease) throw unleasableFields(where)
     checkSlots(engine, fields, rules)

@@ -5,7 +5,7 @@ import type { AsyncStore } from '../store.ts'
 import type { DenyCacheOptions } from './deny-cache.ts'
 import type { RowChange } from './engine.ts'
 import type { LeaseOptions } from './leases.ts'
-import { openRemote, type RemoteOptions } from './open-remote.ts'
+import { openRemote, type RemoteOptions, remoteOptions } from './open-remote.ts'
 import { createRowsEngine } from './rows-engine.ts'
 
 export type { DenyCacheOptions, LeaseOptions, RowChange }
@@ -56,7 +56,7 @@ export interface RemoteStoreOptions extends RemoteOptions {
  */
 export function remoteStore(rows: RemoteRows, options: RemoteStoreOptions = {}): AsyncStore {
   checkRows(rows)
-  checkOptions('remoteStore', options, ['prefix', 'denyCache', 'lease', 'clock'])
+  checkOptions('remoteStore', options, [...remoteOptions, 'clock'])
   const { clock = systemClock } = options
   return openRemote('remoteStore', rows, options, clock, () => createRowsEngine(rows, clock))
 }

@@ -1,0 +1,45 @@
+import { SluiceError, shown } from '../../core/errors.ts'
+import { sha256 } from '../../core/sha256.ts'
+import type { RowNames } from './names.ts'
+
+/** What a hashed key begins with. Over HTTP such a text is hashed again, so no client can send it. */
+const MARK = 'sluice:hash:'
+const HASHED = /^sluice:hash:[\da-f]{32}$/
+
+/** Names that are remembered, so that a key is hashed once for all steps of a call. */
+const MOST_NAMES = 10_000
+
+/** hashedNames are names with 128 bits of a keyed SHA-256 in place of each key. */
+export function hashedNames(names: RowNames, secret: string): RowNames {
+  const known = new Map<string, string>()
+  return {
+    start: names.start,
+    nameOf(key) {
+      const name = known.get(key)
+      if (name !== undefined) return name
+      if (known.size === MOST_NAMES) known.clear()
+      const made = names.nameOf(hashOf(key, secret))
+      known.set(key, made)
+      return made
+    },
+    keyOf: names.keyOf,
+  }
+}
+
+/** A key that `entries` listed is a hash already, so that it can be asked about, blocked and reset. */
+function hashOf(key: string, secret: string): string {
+  if (HASHED.test(key)) return key
+  // Nested, so that a hash does not allow to compute that of a longer key.
+  return MARK + sha256(`${secret}\0${sha256(`${secret}\0${key}`)}`).slice(0, 32)
+}
+
+/** checkSecret throws unless `secret` is left out, or a text that cannot be guessed quickly. */
+export function checkSecret(where: string, secret: unknown): void {
+  if (secret === undefined || (typeof secret === 'string' && secret.length >= 16)) return
+  const came = typeof secret === 'string' ? `${secret.length}` : shown(secret)
+  throw new SluiceError(
+    'SLUICE_OPTION',
+    `${where}: hashKeys must be a secret of at least 16 characters, got ${came}. All nodes need the ` +
+      'same one, for example from `openssl rand -hex 16`.',
+  )
+}
