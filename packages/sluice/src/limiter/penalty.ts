@@ -14,6 +14,7 @@ export interface PenaltyOptions {
   readonly by?: string
   /** How many refusals within that time block the key: 1 to 1,000,000. */
   readonly after: number
+  /** The time within which those refusals must come. */
   readonly within: Duration
   /**
    * How long: the first block, the second, and so on; the last one again and again. After ten times as
