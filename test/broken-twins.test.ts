@@ -5,7 +5,7 @@ import { soundTwins, twins } from './broken-twins.ts'
 import { jointTwins, soundLimiter } from './joint-twins.ts'
 
 /** The cases about permits, penalties and keys with fields: the others ask nothing of these. */
-const JOINT = /permit|penalty|concurrency|field|acquire|cost for each|uses itself/
+const JOINT = /permit|penalty|concurrency|field|acquire|cost per rule|uses itself/
 
 const casesFor = (make: MakeStore, about: RegExp) =>
   storeSuite(make, { seed: 1, steps: 1_000 }).filter(({ name }) => about.test(name))

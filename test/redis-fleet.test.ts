@@ -159,7 +159,7 @@ describe('an algorithm of the user', () => {
     const wrong = bucketLua.replace('cost * r.gap - r.full', 'cost * r.gap - 2 * r.full')
     expect(await complaintsAbout(bucketLua, isGcra)).toEqual([])
     expect(await complaintsAbout(wrong, isGcra)).toContain(
-      'gcra lets a full burst through, then one request per gap',
+      'gcra admits a full burst, then one request per gap',
     )
   })
 

@@ -7,20 +7,24 @@ import { type Local, uncounted } from './local.ts'
 import { Pending, type PendingParts, type Wanted } from './pending.ts'
 import type { TimeLimit } from './time-limit.ts'
 
-/** Ask sends requests to the store, and tells what became of each. `made` is given each request. */
+/**
+ * Ask sends requests to the store and returns a promise per request. Calls `made` with each of
+ * them.
+ */
 type Ask = (
   all: readonly Wanted[],
   made?: (pending: Pending) => void,
 ) => Promise<Decision | undefined>[]
 
-/** Asking asks a store within a time limit, and does not ask one that has failed too often. */
+/** Asking sends requests to a store through a time limit and a circuit breaker. */
 export interface Asking {
-  /** Decides, charges and refunds as the operator wants it while the store is down. */
+  /** For checks, charges and refunds: while the store is down, `onStoreFailure` decides. */
   readonly decide: Ask
-  /** For what only the store can do: rejects with `SLUICE_STORE_UNAVAILABLE`. */
+  /** For calls that need the store: rejects with `SLUICE_STORE_UNAVAILABLE` while it is down. */
   readonly insist: Ask
 }
 
+/** createAsking creates the time limit and circuit breakers around a table. */
 export function createAsking(
   table: AsyncTable,
   options: CompleteFailure,
@@ -39,7 +43,7 @@ export function createAsking(
     all: readonly Wanted[],
     made?: (pending: Pending) => void,
   ): Promise<Decision | undefined>[] {
-    // One moment for all: those that go in a later trip must not have the earlier deadline.
+    // One reading for all: a request in a later trip must not have an earlier deadline.
     const nowMs = performance.now()
     const asked: Pending[] = []
     const answers = all.map(
@@ -82,7 +86,7 @@ export function createAsking(
   }
 }
 
-/** unavailable is what a caller gets who needs the store while it fails. */
+/** unavailable returns the error for callers that need the store while it fails. */
 export function unavailable(error: unknown): SluiceError {
   if (SluiceError.is(error)) return error
   return new SluiceError('SLUICE_STORE_UNAVAILABLE', `the store failed: ${reasonOf(error)}`, {
@@ -90,7 +94,9 @@ export function unavailable(error: unknown): SluiceError {
   })
 }
 
-/** An error that a callback throws goes where uncaught errors go: it does not change a decision. */
+/**
+ * Calls a callback. An error that it throws becomes an uncaught exception, and changes no decision.
+ */
 function tell(callback: () => void): void {
   queueMicrotask(callback)
 }

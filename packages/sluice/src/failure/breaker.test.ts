@@ -9,13 +9,13 @@ const create = () => {
   return { on, breakerOf: createBreakers(on) }
 }
 
-/** Fails so many calls, each for a reason of its own. */
+/** Fails several calls, each with another error. */
 function fail(breaker: Breaker, times: number): void {
   for (let i = 0; i < times; i += 1) breaker.failed('call', new Error(`reason ${i}`))
 }
 
 describe('a breaker', () => {
-  it('opens at the fifth failure in a row, and a success in between starts anew', () => {
+  it('opens at the fifth failure in a row; a success resets the count', () => {
     const { on, breakerOf } = create()
     const breaker = breakerOf(0)
     fail(breaker, 4)
@@ -27,7 +27,7 @@ describe('a breaker', () => {
     expect([breaker.enter(), on.open.mock.calls]).toEqual([undefined, [[last]]])
   })
 
-  it('counts calls that went together, and failed by one error, as one failure', () => {
+  it('counts calls of one trip that failed with the same error once', () => {
     const { breakerOf } = create()
     const breaker = breakerOf(0)
     const error = new Error('connection refused')
@@ -37,7 +37,7 @@ describe('a breaker', () => {
     expect(breaker.enter()).toBeUndefined()
   })
 
-  it('asks by one call after 100 ms, and goes on asking while that fails by the same error', () => {
+  it('sends one probe every 100 ms, also while probes fail with the same error', () => {
     const { on, breakerOf } = create()
     const breaker = breakerOf(0)
     fail(breaker, 5)
@@ -52,7 +52,7 @@ describe('a breaker', () => {
     expect([on.open.mock.calls.length, on.closed.mock.calls.length]).toEqual([1, 0])
   })
 
-  it('is closed by its probe, and by no call that had gone before', () => {
+  it('is closed by a successful probe only, not by earlier calls', () => {
     const { on, breakerOf } = create()
     const breaker = breakerOf(0)
     fail(breaker, 5)
@@ -66,13 +66,13 @@ describe('a breaker', () => {
 })
 
 describe('the breakers of a store', () => {
-  it('are one for each part, which fail apart', () => {
+  it('are independent, one per part', () => {
     const { breakerOf } = create()
     fail(breakerOf(1), 5)
     expect([breakerOf(1).enter(), breakerOf(2).enter()]).toEqual([undefined, 'call'])
   })
 
-  it('tell when the first one opens, and when the last one has closed', () => {
+  it('report when the first one opens and when the last one has closed', () => {
     const { on, breakerOf } = create()
     fail(breakerOf(1), 5)
     fail(breakerOf(2), 5)

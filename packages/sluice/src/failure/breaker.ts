@@ -1,17 +1,17 @@
-/** Failures in a row after which nobody asks the store any more. */
+/** The breaker opens after this many failures in a row. */
 const MOST_FAILURES = 5
 
-/** How long after a failure the store is asked again, by one call. */
+/** While the breaker is open, one probe is sent this long after a failure. */
 const PROBE_AFTER_MS = 100
 
-/** Pass lets a call go to the store; its outcome must be told. */
+/** Pass permits one call to the store. Its owner must report the outcome. */
 export type Pass = 'call' | 'probe'
 
-/** Breaker keeps calls away from a store that fails, but for one now and then. */
+/** Breaker is a circuit breaker: it stops calls to a failing store, except for single probes. */
 export interface Breaker {
-  /** undefined: the store is not to be asked. */
+  /** Returns a pass, or undefined while the breaker is open and no probe is due. */
   enter(): Pass | undefined
-  /** What a call failed with last. */
+  /** Returns the error of the last failure. */
   lastError(): unknown
   succeeded(pass: Pass): void
   failed(pass: Pass, error: unknown): void
@@ -43,7 +43,7 @@ function createBreaker(on: { open(error: unknown): void; closed(): void }): Brea
     failed(pass, error) {
       if (pass === 'probe') isProbing = false
       else if (isOpen) return
-      // Calls that went together fail together: that is one failure.
+      // Calls of one trip fail with one error: count it once.
       if (error !== last || pass === 'probe') failures += 1
       last = error
       probeAtMs = performance.now() + PROBE_AFTER_MS
@@ -55,8 +55,8 @@ function createBreaker(on: { open(error: unknown): void; closed(): void }): Brea
 }
 
 /**
- * createBreakers has a breaker for each part of a store, which fail apart. It tells when the first
- * one opens, and when the last one has closed.
+ * createBreakers creates one breaker per part of a store, since parts fail independently. It calls
+ * `on.open` when the first one opens, and `on.closed` when the last one has closed.
  */
 export function createBreakers(on: {
   open(error: unknown): void

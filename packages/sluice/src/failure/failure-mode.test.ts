@@ -8,7 +8,7 @@ import { createLimiter } from '../limiter/limiter.ts'
 import type { FailureOptions } from '../limiter/verbs.ts'
 import type { AsyncStore, AsyncTable, Request } from '../stores/store.ts'
 
-/** A store that answers, fails or says nothing, as it is told. */
+/** Creates a store that answers, fails or stays silent, on command. */
 function createShaky() {
   let mood: 'well' | 'failing' | 'silent' = 'well'
   let failure = () => new Error('connection refused')
@@ -73,7 +73,7 @@ const shaky = (options: FailureOptions = {}) => {
 afterEach(() => void vi.useRealTimers())
 
 describe('while its store fails, a limiter', () => {
-  it('decides locally, by the same rules, each node its share', async () => {
+  it('decides locally by its share of the same rules', async () => {
     const { limiter, be } = shaky({ fleetSize: 2 })
     be('failing')
     const all = []
@@ -84,7 +84,7 @@ describe('while its store fails, a limiter', () => {
       [false, 'local'],
     ])
     expect(all[0]).toMatchObject({ capacity: 2, remaining: 1 })
-    // Half of the rule's rate says when the next unit comes.
+    // The share of one of two nodes refills at half the rate.
     const gapMs = 1_800_000
     for (const { resetAfterMs, remaining, rules } of all) {
       expect(rules[0].nextAfterMs).toBeCloseTo(resetAfterMs - gapMs * (1 - remaining), 2)
@@ -92,7 +92,7 @@ describe('while its store fails, a limiter', () => {
     expect(await limiter.check('bob')).toMatchObject({ allowed: true, remaining: 1 })
   })
 
-  it('refuses locally what no share could ever admit, and says so every time', async () => {
+  it('refuses locally a cost that its share can never admit', async () => {
     const { limiter, be } = shaky({ fleetSize: 2 })
     be('failing')
     const refused = await limiter.check('alice', 3)
@@ -100,7 +100,7 @@ describe('while its store fails, a limiter', () => {
     expect((await limiter.check('alice', 2)).allowed).toBe(true)
   })
 
-  it('admits everything if it is to be open, and claims nothing', async () => {
+  it("admits everything with onStoreFailure 'open', and reports no remaining units", async () => {
     const { limiter, be } = shaky({ onStoreFailure: 'open' })
     be('failing')
     for (let i = 0; i < 10; i += 1) {
@@ -113,7 +113,7 @@ describe('while its store fails, a limiter', () => {
     }
   })
 
-  it('refuses everything if it is to be closed', async () => {
+  it("refuses everything with onStoreFailure 'closed'", async () => {
     const { limiter, be } = shaky({ onStoreFailure: 'closed' })
     be('failing')
     expect(await limiter.check('alice')).toMatchObject({ allowed: false, source: 'closed' })
@@ -124,7 +124,7 @@ describe('while its store fails, a limiter', () => {
     ])
   })
 
-  it('remembers of each refusal why, if it is to be closed', async () => {
+  it("keeps the cause of each refusal with onStoreFailure 'closed'", async () => {
     const { limiter, be, failBy } = shaky({ onStoreFailure: 'closed' })
     const failures = async () => {
       const all = await limiter.checkMany([{ key: 'a' }, { key: 'b' }])
@@ -133,7 +133,7 @@ describe('while its store fails, a limiter', () => {
     be('silent')
     const late = expect.objectContaining({ code: 'SLUICE_STORE_UNAVAILABLE' })
     expect(await failures()).toEqual([late, late, late])
-    // After two more nobody asks the store any more.
+    // After two more failures the breaker is open.
     be('failing')
     for (const reason of ['first', 'second', 'third']) {
       const error = new Error(reason)
@@ -143,7 +143,7 @@ describe('while its store fails, a limiter', () => {
     }
   })
 
-  it('waits for a silent one no longer than timeoutMs', async () => {
+  it('waits for a silent store no longer than timeoutMs', async () => {
     const { limiter, be } = shaky({ timeoutMs: 30 })
     be('silent')
     const startMs = performance.now()
@@ -154,7 +154,7 @@ describe('while its store fails, a limiter', () => {
     expect(tookMs).toBeLessThan(500)
   })
 
-  it('charges and refunds locally, and rejects what must not be pretended', async () => {
+  it('charges and refunds locally, and rejects administrative calls', async () => {
     const { limiter, be } = shaky()
     be('failing')
     await limiter.charge('alice', 3)
@@ -177,14 +177,14 @@ describe('while its store fails, a limiter', () => {
     })
   })
 
-  it('still knows whom it has blocked itself', async () => {
+  it('still refuses keys that it has blocked itself', async () => {
     const { limiter, be } = shaky()
     await limiter.block('alice', '1m')
     be('failing')
     expect(await limiter.check('alice')).toMatchObject({ allowed: false, source: 'blocked' })
   })
 
-  it('does not bring back what was lifted or reset while the store was there', async () => {
+  it('does not restore blocks and units that were lifted or reset while the store was up', async () => {
     const { limiter, be } = shaky()
     const locally = async () => {
       be('failing')
@@ -202,7 +202,7 @@ describe('while its store fails, a limiter', () => {
     expect(await locally()).toEqual([true, 0, 'local'])
   })
 
-  it('asks no more after five failures, but for one call every 100 ms', async () => {
+  it('sends only one probe every 100 ms after five failures', async () => {
     const [degraded, recovered] = [vi.fn(), vi.fn()]
     const { limiter, be, asked } = shaky({ onDegraded: degraded, onRecovered: recovered })
     vi.useFakeTimers({ toFake: ['performance'] })
@@ -225,7 +225,7 @@ describe('while its store fails, a limiter', () => {
     expect(asked).toHaveLength(8)
   })
 
-  it('says why the store failed, and decides whatever becomes of who is told', async () => {
+  it('passes the cause to onDegraded, and decides even if that throws', async () => {
     const told: unknown[] = []
     const uncaught = (error: unknown) => told.push(error)
     process.once('uncaughtException', uncaught)
@@ -245,7 +245,7 @@ describe('while its store fails, a limiter', () => {
     process.off('uncaughtException', uncaught)
   })
 
-  it('says why it is unavailable where the error itself has no words', async () => {
+  it('says why the store failed even if the error has no message', async () => {
     const { limiter, be, failBy } = shaky()
     be('failing')
     const addresses = ['::1', '127.0.0.1'].map((each) => new Error(`ECONNREFUSED ${each}`))
@@ -262,7 +262,7 @@ describe('while its store fails, a limiter', () => {
     }
   })
 
-  it('takes no charge of nothing for a sign of life', async () => {
+  it('does not recover through a charge of 0, which is never sent', async () => {
     const recovered = vi.fn()
     const { limiter, be } = shaky({ onRecovered: recovered })
     vi.useFakeTimers({ toFake: ['performance'] })
@@ -273,7 +273,7 @@ describe('while its store fails, a limiter', () => {
     expect(recovered).not.toHaveBeenCalled()
   })
 
-  it('lets everybody pass who waits, if it is to be open', async () => {
+  it("admits all waiting callers with onStoreFailure 'open'", async () => {
     const { limiter, be } = shaky({ onStoreFailure: 'open' })
     be('failing')
     const waits = Array.from({ length: 8 }, () => limiter.wait('alice', 1, { maxWaitMs: 100 }))
@@ -281,7 +281,7 @@ describe('while its store fails, a limiter', () => {
     expect(all.every(({ allowed, source }) => allowed && source === 'open')).toBe(true)
   })
 
-  it('goes on with what was used locally when the store fails again', async () => {
+  it('keeps locally used units when the store fails again', async () => {
     const { limiter, be } = shaky()
     be('failing')
     for (let i = 0; i < 4; i += 1) await limiter.check('alice')
@@ -292,10 +292,10 @@ describe('while its store fails, a limiter', () => {
   })
 })
 
-describe('the options of failure', () => {
+describe('the failure options', () => {
   const { store } = createShaky()
 
-  it('must make sense', () => {
+  it('are validated', () => {
     const make = (options: object) => () => createLimiter(rule, { store, ...options })
     expect(make({ timeoutMs: 0 })).toThrow(/timeoutMs/)
     expect(make({ fleetSize: 1.5 })).toThrow(/fleetSize/)
@@ -304,7 +304,7 @@ describe('the options of failure', () => {
     expect(make({ clock: systemClock })).toThrow(/clock belongs to its store/)
   })
 
-  it('are refused where no store could fail', () => {
+  it('are refused for synchronous stores', () => {
     const options = { timeoutMs: 50 } as object
     expect(() => createLimiter(rule, options)).toThrow(/for a store that answers later/)
   })

@@ -9,28 +9,29 @@ import { createLocal } from './local.ts'
 import type { Asked, KeyTexts, Wanted } from './pending.ts'
 import { createTimeLimit } from './time-limit.ts'
 
-/** How many keys are looked at together, to be shown. */
+/** Keys per page of `look`. */
 const LOOKED_AT = 128
 
 /**
- * FailureMode is an async table that always decides, in time, whatever becomes of its store. What
- * changes the store on purpose rejects instead of pretending success.
+ * FailureMode wraps an asynchronous table so that decisions never fail and never exceed the timeout,
+ * even while the store is down. Administrative calls reject instead of pretending success.
  */
 export interface FailureMode extends Holding, Pick<AsyncTable, 'clear' | 'keys'> {
-  /** `isCounted`: whether a refusal counts for a penalty. Default: it does. */
+  /** `isCounted` tells whether a refusal counts towards the penalty. Default true. */
   decide(call: Asked, spend: boolean, isCounted?: boolean): Promise<Decision>
   decideAll(all: readonly Asked[]): Promise<Decision[]>
-  /** What the store itself says, to be shown; rejects when it says nothing. */
+  /** Peeks in the store itself, for display. Rejects while the store is down. */
   look(all: readonly Asked[]): Promise<Decision[]>
   charge(call: Asked): Promise<void>
   refund(call: Asked): Promise<void>
-  /** Blocks for so many microseconds. */
+  /** Blocks a key for `us` microseconds. */
   block(key: KeyTexts, us: number): Promise<void>
   unblock(key: KeyTexts): Promise<void>
   reset(key: KeyTexts): Promise<void>
   close(): Promise<void>
 }
 
+/** createFailureMode creates the failure mode of one limiter. */
 export function createFailureMode(
   table: AsyncTable,
   clock: Clock,
@@ -73,7 +74,7 @@ export function createFailureMode(
     return decisions
   }
 
-  /** Changes a key in the store, and then where this process would decide instead. */
+  /** Changes a key in the store, and then in the local fallback. */
   async function change(verb: Verb, key: KeyTexts, us = 0): Promise<void> {
     const wanted: Wanted = { verb, set: noRules, ...key, cost: us }
     await asking.insist([wanted])[0]

@@ -2,13 +2,13 @@ import { SluiceError, shown } from '../core/errors.ts'
 import { checkFunction, checkWhole } from '../core/options.ts'
 import type { FailureOptions } from '../limiter/verbs.ts'
 
-/** CompleteFailure is `FailureOptions` with every default filled in. */
+/** CompleteFailure is `FailureOptions` with all defaults filled in. */
 export type CompleteFailure = Required<
   Pick<FailureOptions, 'timeoutMs' | 'onStoreFailure' | 'fleetSize'>
 > &
   FailureOptions
 
-/** checkFailure checks what is to happen when a store fails, and fills in the defaults. */
+/** checkFailure checks the failure options and fills in the defaults. */
 export function checkFailure(options: FailureOptions): CompleteFailure {
   const { timeoutMs = 50, onStoreFailure = 'local', fleetSize = 1 } = options
   const { onDegraded, onRecovered } = options

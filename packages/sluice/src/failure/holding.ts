@@ -6,26 +6,27 @@ import type { Asking } from './asking.ts'
 import type { Local } from './local.ts'
 import type { Asked, Pending, Wanted } from './pending.ts'
 
-/** Acquired is a decision, and what it holds if it admits; undefined where that was not counted. */
+/** Acquired is a decision, and the holds of an admission; undefined if the store did not count it. */
 interface Acquired {
   readonly decision: Decision
   readonly held: Held | undefined
 }
 
-/** Holding is what permits ask of a store. A permit that was given here, while it failed, ends here. */
+/** Holding executes the calls of permits. A permit from the local fallback is also released there. */
 export interface Holding {
-  /** Decides and spends; what a permit holds comes with the decision. */
+  /** Decides and spends. The decision comes with the holds of the permit. */
   acquire(call: Asked, isCounted: boolean): Promise<Acquired>
   /**
-   * Ends what a permit holds, and charges or gives back `change`. Never rejects. What was not sent is
-   * sent again for `holdUs`; of what may have been done, the units come back when the hold ends.
+   * Ends the holds of a permit, and charges `change`; negative units are refunded. Never rejects. A
+   * request that could not be sent is retried for `holdUs`. One that was sent is not, since the store
+   * may have executed it; at worst its units come back when the hold ends.
    */
   finish(call: Asked, held: Held, change: Cost, holdUs: number): Promise<void>
-  /** Makes what a permit holds begin now; undefined if it has ended, or that is not known. */
+  /** Restarts the holds of a permit now; undefined if they have ended or the store did not answer. */
   extend(call: Asked, held: Held): Promise<Held | undefined>
 }
 
-/** createHolding pauses for `firstPauseMs` before it repeats a call, then twice as long each time. */
+/** createHolding creates it with exponential backoff: the first pause takes `firstPauseMs`. */
 export function createHolding(asking: Asking, local: Local, firstPauseMs: number): Holding {
   async function acquire(call: Asked, isCounted: boolean): Promise<Acquired> {
     const own = { generation: newGeneration(), isCounted: counts(call.set, isCounted) }
@@ -77,12 +78,15 @@ export function createHolding(asking: Asking, local: Local, firstPauseMs: number
   return { acquire, finish, extend }
 }
 
-/** counts tells whether a refusal counts. Without a penalty all refusals are alike. */
+/**
+ * counts tells whether to count a refusal. Without a penalty it is true: all checks then look
+ * alike.
+ */
 export function counts({ penalty }: RuleSet, isCounted: boolean): boolean {
   return isCounted || penalty === undefined
 }
 
-/** Waits, without keeping the process alive for that. */
+/** Waits without keeping the process alive. */
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
     const timer: { unref?(): void } = setTimeout(resolve, ms) as never

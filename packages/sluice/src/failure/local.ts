@@ -12,30 +12,30 @@ import type { RuleSet, Table } from '../stores/store.ts'
 import type { Wanted } from './pending.ts'
 import { shareOf } from './share.ts'
 
-/** How long a caller is told to wait when the store cannot say. */
+/** The retry time of a refusal that the store did not decide. */
 const UNKNOWN_WAIT_MS = 1_000
 
 type AnyTable = Table<RuleSet, AnyKey>
 
-/** What is wanted, and what a permit then holds. */
+/** A request, and the holds that it results in. */
 type LocalWanted = Wanted & { result?: Held | undefined }
 
-/** Local does in this process what was wanted of a store that is down. */
+/** Local executes requests in this process while the store is down. */
 export interface Local {
-  /** Whether a permit was given here. */
+  /** Tells whether a permit came from this fallback. */
   holds(held: Held): boolean
   act(wanted: LocalWanted): Decision | undefined
   clear(): void
 }
 
-/** createLocal keeps the shares of a fleet's rules in memory while the store is down. */
+/** createLocal creates the fallback: in memory, with this node's share of each rule. */
 export function createLocal(clock: Clock, fleetSize: number, fields?: readonly string[]): Local {
   let opened: AnyTable | undefined
   const sets = new WeakMap<RuleSet, RuleSet>()
-  /** The permits that were given here. */
+  /** The permits that came from this fallback. */
   const holders = new WeakSet<Held>()
 
-  /** The fields that are null where these rules hold. */
+  /** Returns the fields that are null in the keys of this set. */
   function offIn(set: RuleSet): readonly string[] {
     const parts = (set as Partial<JointSet>).parts ?? []
     return fields?.filter((_, i) => !parts.some(({ field }) => field === i)) ?? []
@@ -83,7 +83,7 @@ export function createLocal(clock: Clock, fleetSize: number, fields?: readonly s
     act(wanted) {
       const { verb, set, cost, held, change = 0 } = wanted
       const key = wanted.fields ?? wanted.key
-      // Nothing to undo where nothing was ever decided here.
+      // Nothing to undo before the first local decision.
       if (!opened && (verb === 'unblock' || verb === 'reset')) return undefined
       opened ??= openLocal(clock, fields)
       const table = opened
@@ -102,7 +102,7 @@ export function createLocal(clock: Clock, fleetSize: number, fields?: readonly s
   }
 }
 
-/** The tables of these fields as one; without fields, the table of all keys. */
+/** Opens a joint table of these fields; without fields, a single table. */
 function openLocal(clock: Clock, fields: readonly string[] | undefined): AnyTable {
   const store = openMemory(1_000_000, clock)
   if (!fields) return store.open('local', [], true) as AnyTable
@@ -110,7 +110,7 @@ function openLocal(clock: Clock, fields: readonly string[] | undefined): AnyTabl
   return createJointTable(fields, tables) as AnyTable
 }
 
-/** uncounted is a decision that was not counted: it passes or not, and nothing else is known. */
+/** uncounted returns a decision that no store made: it admits if `source` is 'open', else refuses. */
 export function uncounted(rules: readonly Rule[], source: Source): Decision {
   const allowed = source === 'open'
   const retryAfterMs = allowed ? 0 : UNKNOWN_WAIT_MS

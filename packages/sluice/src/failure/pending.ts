@@ -7,24 +7,24 @@ import type { Breaker, Pass } from './breaker.ts'
 import { uncounted } from './local.ts'
 import type { Timed, TimeLimit } from './time-limit.ts'
 
-/** What a limiter wants to be done about one key. */
+/** Wanted is an operation on one key that a limiter requests. */
 export type Wanted = Pick<Request, 'verb' | 'set' | 'key' | 'cost'> &
   Partial<Pick<Request, 'fields' | 'generation' | 'held' | 'change' | 'isCounted'>>
 
-/** Asked is what a limiter asks about one key, and KeyTexts that key. */
+/** Asked is the key, rules and cost of a limiter's call; KeyTexts is its key. */
 export type Asked = Pick<Wanted, 'set' | 'key' | 'fields' | 'cost'>
 export type KeyTexts = Pick<Wanted, 'key' | 'fields'>
 
-/** Who is told of a request, and what answers it when the store does not. */
+/** PendingParts are the time limit of requests and the fallbacks if the store does not answer. */
 export interface PendingParts {
   readonly limit: TimeLimit
-  /** Answers without the store, which failed with that error; throws where only the store can. */
+  /** Answers after the store failed with `error`. Throws for calls that need the store. */
   instead(request: Wanted, error: unknown): Decision | undefined
-  /** A permit that came when its caller had an answer already. */
+  /** Called for a permit that arrives after its caller was answered. */
   cameLate?(request: Wanted, held: Held): void
 }
 
-/** Pending is a request that the store has not answered yet. A class, since each decision has one. */
+/** Pending is a request in flight. It is a class because every decision allocates one. */
 export class Pending implements Request, Timed {
   readonly parts: PendingParts
   readonly breaker: Breaker
@@ -92,7 +92,7 @@ export class Pending implements Request, Timed {
 
   failed(error: unknown): void {
     if (!this.parts.limit.stop(this)) return
-    // The store works, but other writers were faster every time: neither counted nor admitted.
+    // The store works, but other writers won every swap: refuse, and do not count it as a failure.
     if (this.isContended) this.breaker.succeeded(this.pass!)
     else this.breaker.failed(this.pass!, error)
     if (this.isContended && this.verb === 'check') {

@@ -14,7 +14,7 @@ import { manualClock } from '../testing/manual-clock.ts'
 import { seededRandom } from '../testing/random.ts'
 import { shareOf } from './share.ts'
 
-/** Units admitted of one key that asks all the time, in so many milliseconds. */
+/** Returns the units that one key gets within `ms` if it requests all the time. */
 function admitted(rule: Rule, ms: number): number {
   const clock = manualClock()
   const limiter = createLimiter(rule, { clock })
@@ -26,10 +26,10 @@ function admitted(rule: Rule, ms: number): number {
   return units
 }
 
-/** PER_US is the `per` of random rules. */
+/** The `per` of random rules. */
 const PER_US = 10_000
 
-/** What a rule promises to admit at most in any interval of `per`, the end not included, or of n. */
+/** The most units that a rule admits in any half-open interval of n times `per`. */
 type Promised = (rule: Rule, n: number) => number
 
 const promises: Readonly<Record<string, Promised>> = {
@@ -56,14 +56,14 @@ const rules = fc
     )
   })
 
-/** The instants at which a key that asks now and then, and takes all it gets, has its units. */
+/** Returns the instants at which a key gets units, if it requests all it can at random times. */
 function instantsOf(rule: Rule, seed: number): number[] {
   const clock = manualClock()
   const limiter = createLimiter(rule, { clock })
   const random = seededRandom(seed)
   const instants: number[] = []
   for (let step = 0; step < 60; step += 1) {
-    // As much as passes now, or a little.
+    // All that passes now, or a few units.
     for (let most = random.pick([1, 3, 1_000]); most > 0; most -= 1) {
       if (!limiter.check('alice').allowed) break
       instants.push(clock.nowUs())
@@ -76,7 +76,7 @@ function instantsOf(rule: Rule, seed: number): number[] {
   return instants
 }
 
-/** The most units in any half-open interval of that length. */
+/** Returns the most units in any half-open interval of `us`. */
 function mostIn(instants: readonly number[], us: number): number {
   let first = 0
   let most = 0
@@ -88,7 +88,7 @@ function mostIn(instants: readonly number[], us: number): number {
 }
 
 describe('the shares of a fleet', () => {
-  it('admit together at most what the rule promises; a fleet that is too large, one for each', () => {
+  it('together admit at most what the rule does; with more nodes than units, one unit per node', () => {
     fc.assert(
       fc.property(rules, units, fc.integer(), (rule, fleetSize, seed) => {
         const instants = instantsOf(shareOf(rule, fleetSize), seed)
@@ -107,20 +107,23 @@ describe('the shares of a fleet', () => {
     ['request', 2],
     ['request', 3],
     ['clock', 7],
-  ] as const)('of a window of 101 units do not fit into it twice: %s, %i nodes', (align, nodes) => {
-    const rule = fixedWindow({ limit: 101, per: PER_US / 1_000, align })
-    for (let seed = 0; seed < 50; seed += 1) {
-      const instants = instantsOf(shareOf(rule, nodes), seed)
-      expect(nodes * mostIn(instants, PER_US)).toBeLessThanOrEqual(202)
-    }
-  })
+  ] as const)(
+    'of a window of 101 units cannot be used twice in it: %s, %i nodes',
+    (align, nodes) => {
+      const rule = fixedWindow({ limit: 101, per: PER_US / 1_000, align })
+      for (let seed = 0; seed < 50; seed += 1) {
+        const instants = instantsOf(shareOf(rule, nodes), seed)
+        expect(nodes * mostIn(instants, PER_US)).toBeLessThanOrEqual(202)
+      }
+    },
+  )
 })
 
 describe('shareOf', () => {
   it('divides the capacity, and the rate exactly', () => {
     const share = shareOf(tokenBucket({ limit: 100, per: '1m', burst: 20 }), 3)
     expect(share).toMatchObject({ capacity: 6, gapUs: 1_800_000, gapRest: 0 })
-    // A third of 7 per second is a unit every 428,571 and 3/7 microseconds.
+    // A third of 7 per second is one unit every 428,571 3/7 microseconds.
     const odd = shareOf(tokenBucket({ limit: 7, per: '1s' }), 3)
     expect(odd).toMatchObject({ capacity: 2, gapUs: 428_571, gapRest: 3, gapParts: 7 })
   })
@@ -153,7 +156,7 @@ describe('shareOf', () => {
     })
   })
 
-  it('keeps the length of a window, with as many units as can be divided', () => {
+  it('keeps the length of a window, and rounds its units down', () => {
     for (const [limit, units] of [
       [10, 5],
       [11, 5],
@@ -171,27 +174,27 @@ describe('shareOf', () => {
     tokenBucket({ limit: 90, per: '1s', burst: 9 }),
     fixedWindow({ limit: 100, per: '1s' }),
     slidingWindowCounter({ limit: 100, per: '1s' }),
-  ])('of all nodes together admits what the rule does, and hardly less: $name', (rule) => {
+  ])('of all nodes together admits nearly as much as the rule, and no more: $name', (rule) => {
     const [whole, shared] = [admitted(rule, 100_000), 9 * admitted(shareOf(rule, 9), 100_000)]
-    // The sliding counter rounds units up, which weighs more where there are few.
+    // The sliding window counter rounds used units up, which costs more with few units.
     expect(shared / whole).toBeGreaterThan(0.9)
-    // One window more may have begun.
+    // One more window may have begun.
     expect(shared / whole).toBeLessThan(1.01)
   })
 
-  it('of a log keeps its window, in which every interval counts', () => {
+  it('of a log keeps the length of its window', () => {
     const share = shareOf(slidingWindowLog({ limit: 10, per: '1s' }), 6)
     expect(share).toMatchObject({ limit: 1, perUs: 1_000_000 })
   })
 
-  it('leaves a rule alone in a fleet of one, and one without a limit always', () => {
+  it('is the rule itself in a fleet of one, and for unlimited()', () => {
     const rule = leakyBucket({ limit: 5, per: '1s' })
     expect(shareOf(rule, 1)).toBe(rule)
     const none = unlimited()
     expect(shareOf(none, 5)).toBe(none)
   })
 
-  it('of a slow rule in a large fleet is one unit in a hundred years', () => {
+  it('of a slow rule in a large fleet is one unit per hundred years', () => {
     const share = shareOf(tokenBucket({ limit: 1, per: '400d' }), 10_000)
     expect(share).toMatchObject({ capacity: 1, gapUs: 3_155_760_000_000_000 })
   })

@@ -3,13 +3,13 @@ import { mulDiv, mulSub } from '../core/exact.ts'
 import type { Rule } from '../core/rule.ts'
 
 /**
- * shareOf is the part of a rule that one node of a fleet keeps by itself: the capacity divided,
- * rounded down, at least 1. In any interval all nodes together admit at most what the rule promises;
- * a fleet with more nodes than the capacity at most limit · t / per, and one unit for each node.
+ * shareOf returns the part of a rule that one node of a fleet enforces alone: the capacity divided by
+ * `fleetSize`, rounded down, at least 1. In any interval all nodes together admit at most what the rule
+ * does. With more nodes than capacity, they admit at most limit · t / per and one unit per node.
  *
- * Where units flow they do so at exactly limit / (per · fleetSize). A window keeps its length, as two
- * of them and an edge would fit into `per` if it were shorter, unless there are fewer units than
- * nodes: then it has one, and is as long as that takes.
+ * Rules that refill continuously do so at exactly limit / (per · fleetSize). Windows keep their length:
+ * shorter ones could be used twice within `per`. With more nodes than units, each window has one unit
+ * and is longer instead.
  */
 export function shareOf(rule: Rule, fleetSize: number): Rule {
   if (fleetSize === 1 || rule.capacity === Number.POSITIVE_INFINITY) return rule
@@ -23,7 +23,7 @@ export function shareOf(rule: Rule, fleetSize: number): Rule {
   const fullUs = capacity * gapUs + fullCarried
   const fullRest = mulSub(capacity, gapRest, fullCarried, gapParts)
   const sharedUs = fullUs + Math.sign(fullRest)
-  // A hold lasts as long on every node.
+  // A hold lasts equally long on every node.
   const isLonger = sharedUs > rule.perUs && !rule.algorithm.holds
   return Object.freeze({
     ...rule,
@@ -39,7 +39,7 @@ export function shareOf(rule: Rule, fleetSize: number): Rule {
   })
 }
 
-/** One unit in a hundred years: what is left of a slow rule in a large fleet. */
+/** Returns a share of one unit per hundred years, for a slow rule in a large fleet. */
 function centuryOf(rule: Rule, fleetSize: number): Rule {
   const one = { limit: 1, capacity: 1, gapRest: 0, fullRest: 0 }
   return Object.freeze({
@@ -54,7 +54,7 @@ function centuryOf(rule: Rule, fleetSize: number): Rule {
   })
 }
 
-/** A share is kept in this process only, so no other one reads its text. */
+/** Returns the text of a share. No other process parses it. */
 function textOf({ text }: Rule, fleetSize: number): string {
   return `${text} / ${fleetSize}`
 }

@@ -1,3 +1,3 @@
-/** soon runs `task` once what has already arrived at sockets has been read. */
+/** soon runs `task` after the event loop has read the data that sockets have received. */
 export const soon: (task: () => void) => void =
   typeof setImmediate === 'function' ? setImmediate : (task) => setTimeout(task, 0)

@@ -3,10 +3,10 @@ import { createTimeLimit, type Timed } from './time-limit.ts'
 
 const LIMIT_MS = 50
 
-/** What the limit may be exceeded by, besides two turns of the event loop. */
+/** How far the limit may be exceeded, besides two turns of the event loop. */
 const SLACK_MS = 30
 
-/** How long calls are begun, and the longest that they are waited for. */
+/** For how long to start calls, and how long to wait for their answers at most. */
 const ASKING_MS = 400
 const PATIENCE_MS = 3_000
 
@@ -20,8 +20,8 @@ function block(ms: number): void {
 const never = () => new Promise<never>(() => {})
 
 /**
- * Asks on an event loop that is busy for so long at a time, until all have an answer. Gives how
- * long that took at least and at most, and the longest turn.
+ * Makes calls on an event loop that is blocked for `busyMs` per turn, until all have an answer. Returns
+ * the shortest and longest call, and the longest turn.
  */
 async function askWhileBusy(busyMs: number, ask: () => Promise<unknown>) {
   const tookMs: number[] = []
@@ -45,7 +45,7 @@ async function askWhileBusy(busyMs: number, ask: () => Promise<unknown>) {
 
 describe('a time limit', () => {
   it.each([1, 8, 20, 60])(
-    'holds but for two turns of an event loop that is busy for %i ms at a time',
+    'is exceeded by at most two turns of an event loop that is busy for %i ms per turn',
     async (busyMs) => {
       const { limited } = createTimeLimit(LIMIT_MS)
       const { leastMs, mostMs, longestMs } = await askWhileBusy(busyMs, () => limited(never()))
@@ -54,7 +54,7 @@ describe('a time limit', () => {
     },
   )
 
-  it('leaves what could not begin before a block the time to do so after it', async () => {
+  it('gives calls that a blocked event loop delayed time to start after it', async () => {
     const { limited } = createTimeLimit(LIMIT_MS)
     const answer = async () => {
       for (let i = 0; i < 5; i += 1) await turn()
@@ -65,7 +65,7 @@ describe('a time limit', () => {
     expect(await Promise.all(all)).toEqual(['answered', 'answered'])
   })
 
-  it('leaves it that once', async () => {
+  it('gives that time only once', async () => {
     const { limited } = createTimeLimit(LIMIT_MS)
     let blocks = 0
     const late = limited(never()).catch(() => blocks)
@@ -77,8 +77,8 @@ describe('a time limit', () => {
     expect(await late).toBeLessThanOrEqual(3)
   })
 
-  // Where another process takes the processor meanwhile, the timer is late.
-  it('puts off nothing that is looked at for the last time', { retry: 5 }, async () => {
+  // The timer is late if another process has the CPU.
+  it('does not postpone a call that is about to fail', { retry: 5 }, async () => {
     const limit = createTimeLimit(LIMIT_MS)
     await turn()
     const outcomes: unknown[] = []

@@ -1,14 +1,14 @@
 import { SluiceError } from '../core/errors.ts'
 import { soon } from './soon.ts'
 
-/** Timed is something that may take too long. What runs is a chain, the oldest first. */
+/** Timed is a call with a time limit. Running calls form a linked list, the oldest first. */
 export interface Timed {
-  /** The moment at which it is too late. Set when its time begins; it is put off once at most. */
+  /** The deadline, by `performance.now()`. Set at the start, and postponed at most once. */
   dueMs: number
   isRunning: boolean
-  /** There is no more time than until `dueMs`. */
+  /** Whether `dueMs` is final. */
   isPutOff: boolean
-  /** It was too late already when it was put off. */
+  /** Whether the deadline had passed when it was postponed. */
   wasLate: boolean
   older: Timed | undefined
   newer: Timed | undefined
@@ -16,30 +16,32 @@ export interface Timed {
 }
 
 /**
- * TimeLimit has one timer for any number of things. When the event loop was blocked, timers fire
- * before sockets are read, and what was to be sent has not been. So the sockets are read once more
- * before anything is too late, and after a block there is a moment to send and be answered, once.
+ * TimeLimit enforces one limit on any number of calls with a single timer. After the event loop was
+ * blocked, timers fire before sockets are read, and delayed requests have not been sent yet. So sockets
+ * are read once more before a call fails. And once per call, a block postpones the deadline by a moment,
+ * in which the call can be sent and answered.
  *
- * Nothing takes longer than the limit, two turns of the event loop and 30 ms, however busy the loop
- * is: one turn until the timer fires, and one until the sockets were read or it fires again.
+ * However busy the event loop is, no call takes longer than the limit, two turns of the loop and 30 ms:
+ * one turn until the timer fires, and one until the sockets are read or the timer fires again.
  */
 export interface TimeLimit {
-  /** Its time begins, at this moment: it fails when that is over. */
+  /** Starts the time of a call at `nowMs`. The call fails at its deadline. */
   start(timed: Timed, nowMs: number): void
-  /** Its time ends; false if it was over. */
+  /** Ends the time of a call; false if the call has failed or ended already. */
   stop(timed: Timed): boolean
-  /** Puts off what is late because the event loop was blocked; false if there is no more time. */
+  /** Postpones a deadline that passed while the event loop was blocked; false if it is final. */
   putOff(timed: Timed): boolean
-  /** The outcome of a promise, as long as there is time. */
+  /** Returns the promise's outcome, or rejects at the limit. */
   limited<T>(promise: Promise<T>): Promise<T>
 }
 
-/** The event loop was blocked if a timer is later than this. */
+/** The event loop counts as blocked if a timer is later than this. */
 const USUAL_LAG_MS = 10
 
-/** How long there is to send and be answered after a block, if the limit is not shorter. */
+/** Extra time after a block to send a request and get its answer; at most the limit. */
 const MOMENT_MS = 20
 
+/** createTimeLimit creates a time limit of `limitMs`. */
 export function createTimeLimit(limitMs: number): TimeLimit {
   let oldest: Timed | undefined
   let newest: Timed | undefined
@@ -53,18 +55,18 @@ export function createTimeLimit(limitMs: number): TimeLimit {
     timer = undefined
     const nowMs = performance.now()
     if (oldest && nowMs - oldest.dueMs > USUAL_LAG_MS) {
-      // What was late before has waited for two turns already.
+      // Calls whose deadline had passed before have waited for two turns already.
       while (oldest?.wasLate && oldest.dueMs <= nowMs) fail(oldest)
       putAllOff(nowMs)
     }
     let next = oldest
     for (; next && next.dueMs <= nowMs; next = next.newer) next.isPutOff = true
     if (next !== oldest) soon(() => stopLate(nowMs))
-    // Not later: a timer that is set at the end of a turn misses the next one.
+    // Set the timer now: one that is set at the end of a turn misses the next turn.
     arm(next)
   }
 
-  /** Also what is about to be late: the chain stays in the order of time. */
+  /** Postpones all deadlines up to `untilMs`, so that the list stays sorted by deadline. */
   function putAllOff(nowMs: number): void {
     const untilMs = nowMs + Math.min(limitMs, MOMENT_MS)
     for (let timed = oldest; timed && timed.dueMs < untilMs; timed = timed.newer) {
@@ -110,7 +112,7 @@ export function createTimeLimit(limitMs: number): TimeLimit {
     timed.isRunning = false
     timed.older = undefined
     timed.newer = undefined
-    // With nobody waiting the timer is no reason to keep a process alive.
+    // Without running calls the timer must not keep the process alive.
     if (!oldest) timer?.unref?.()
     return true
   }

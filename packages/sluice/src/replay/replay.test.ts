@@ -5,7 +5,7 @@ import { createReplay, replay } from '../index.ts'
 const requests = (...timestamps: (number | bigint)[]) =>
   timestamps.map((timestamp) => ['request', 'a', String(timestamp)])
 
-/** The format's arithmetic word by word, in BigInt only. */
+/** The format's arithmetic as specified, in BigInt only. */
 function oracle(capacity: bigint, window: bigint, instructions: [string, bigint][]): string[] {
   const clients = new Map<string, { tokens: bigint; last: bigint }>()
   return instructions.map(([client, now]) => {
@@ -72,7 +72,7 @@ describe('replay', () => {
     )
   })
 
-  it('equals the oracle where tokens come back one by one, a tick early and late', () => {
+  it('equals the oracle one tick before and after each token refills', () => {
     const answers = { allow: 0, deny: 0 }
     const window = fc.oneof(
       fc.bigInt(1n, 40n),
@@ -80,7 +80,7 @@ describe('replay', () => {
       fc.bigInt(1n, 10n ** 20n),
     )
     const start = fc.constantFrom(0n, 1_000n, -(2n ** 53n), 2n ** 53n - 20n)
-    // Mostly no time passes, so that buckets get empty.
+    // Mostly no time passes, so that buckets run empty.
     const tokens = fc.constantFrom(0n, 0n, 0n, 0n, 1n, 1n, 2n, 3n)
     const moves = fc.array(fc.tuple(tokens, fc.bigInt(-1n, 1n)), { minLength: 60, maxLength: 60 })
     fc.assert(
@@ -100,8 +100,8 @@ describe('replay', () => {
     expect(Math.min(answers.allow, answers.deny)).toBeGreaterThan(6_000)
   })
 
-  it('is exact where a product of whole numbers is not one', () => {
-    // Two tokens and 0.999… are back, which doubles take for three.
+  it('is exact where a product exceeds 2^53', () => {
+    // 2.999… tokens have refilled, which doubles round to three.
     const at = 5_404_319_552_844_582
     expect(replay(5, 9_007_199_254_740_971, requests(0, 0, 0, 0, 0, at, at, at))).toEqual([
       ...Array(7).fill('allow'),
@@ -140,7 +140,7 @@ describe('replay', () => {
     [['request', 'a', '1e3']],
     [['request', 'a', ' 1']],
     [['request', 'a', 1 as never]],
-  ])('refuses %j and says which instruction it was', (instruction) => {
+  ])('refuses %j and names the instruction', (instruction) => {
     expect(() => replay(1, 1, [['request', 'a', '0'], instruction])).toThrow(
       expect.objectContaining({
         code: 'SLUICE_REPLAY',
@@ -158,7 +158,7 @@ describe('replay', () => {
     },
   )
 
-  it.each([-1, 1.5, Number.NaN, -1n, '3', null])('refuses the figure %o', (figure) => {
+  it.each([-1, 1.5, Number.NaN, -1n, '3', null])('refuses the number %o', (figure) => {
     const bad = expect.objectContaining({ code: 'SLUICE_REPLAY' })
     expect(() => createReplay(figure as never, 1)).toThrow(bad)
     expect(() => createReplay(1, figure as never)).toThrow(bad)

@@ -1,9 +1,9 @@
 import { SluiceError, shown } from '../core/errors.ts'
 
-/** ReplayAnswer is what an instruction came to. */
+/** ReplayAnswer is the answer to a request. */
 export type ReplayAnswer = 'allow' | 'deny'
 
-/** Whole numbers of any size: a `number` while it is exact, a `bigint` beyond 2^53. */
+/** A whole number of any size: a `number` up to 2^53, a `bigint` beyond. */
 type Whole = number | bigint
 
 interface Bucket {
@@ -11,19 +11,19 @@ interface Bucket {
   lastRefill: Whole
 }
 
-/** Replay answers one request after another; a timestamp is the decimal text of an integer. */
+/** Replay answers one request after another. A timestamp is the decimal text of an integer. */
 export interface Replay {
-  /** Throws `SLUICE_REPLAY` when the timestamp is no integer. */
+  /** Answers a request. Throws `SLUICE_REPLAY` if the timestamp is not an integer. */
   request(client: string, timestamp: string): ReplayAnswer
 }
 
 const INTEGER = /^[+-]?\d+$/
 
 /**
- * createReplay makes the state of a replay: a bucket per client of `capacity` tokens, refilled at
- * capacity / window, in integers only and on the callers' timestamps. Its arithmetic is fixed by
- * the format and rounds the refill instant down, so it may admit slightly more than `tokenBucket`.
- * Both figures are whole numbers from 0 up, of any size.
+ * createReplay creates the state of a replay: per client, a bucket of `capacity` tokens that refills at
+ * capacity / window. It computes with integers only, on the timestamps of the requests. The format
+ * fixes the arithmetic and rounds the refill instant down, so it may admit slightly more than
+ * `tokenBucket`. Both parameters are whole numbers from 0 up, of any size.
  */
 export function createReplay(capacity: Whole, window: Whole): Replay {
   const full = checkedFigure('capacity', capacity)
@@ -48,8 +48,8 @@ export function createReplay(capacity: Whole, window: Whole): Replay {
 }
 
 /**
- * replay answers a list of instructions: `['request', client, timestamp]` is answered with
- * `'allow'` or `'deny'`, other commands are skipped. A malformed request throws `SLUICE_REPLAY`.
+ * replay answers a list of instructions. `['request', client, timestamp]` is answered with `'allow'` or
+ * `'deny'`; other commands are skipped. A malformed request throws `SLUICE_REPLAY`.
  */
 export function replay(
   capacity: Whole,
@@ -95,7 +95,7 @@ function refill(bucket: Bucket, capacity: Whole, window: Whole, now: Whole): voi
         bucket.lastRefill = now
         return
       }
-      // added · window ≤ elapsed · capacity, so this product is exact as well.
+      // Exact: added · window ≤ elapsed · capacity.
       bucket.tokens = tokens + added
       bucket.lastRefill = lastRefill + Math.floor((added * window) / capacity)
       return

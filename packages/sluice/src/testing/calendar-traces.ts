@@ -4,7 +4,7 @@ import type { Trace } from './trace.ts'
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-/** 2100-01-01 is a Friday, and 2100 no leap year, as 2104 is. Days after it, by the calendar: */
+/** 2100-01-01 is a Friday. 2100 is not a leap year, 2104 is. These are days after that date: */
 const START_2100 = '2100-01-01T00:00:00Z'
 const FEBRUARY_2100 = 31 * DAY
 const MARCH_2100 = FEBRUARY_2100 + 28 * DAY
@@ -16,7 +16,7 @@ const YEAR_2105 = YEAR_2104 + 366 * DAY
 
 const inUtc: readonly Trace[] = [
   {
-    name: 'counts by the month, from its first microsecond to its last',
+    name: 'counts a month from its first microsecond to its last',
     rule: calendarWindow({ limit: 3, per: 'month' }),
     start: START_2100,
     lines: [
@@ -32,7 +32,7 @@ const inUtc: readonly Trace[] = [
     ],
   },
   {
-    name: 'gives February 28 days in 2100, and 29 in a leap year',
+    name: 'counts 28 days in February 2100, and 29 in a leap year',
     rule: calendarWindow({ limit: 1, per: 'month' }),
     start: START_2100,
     lines: [
@@ -90,7 +90,7 @@ const inUtc: readonly Trace[] = [
     ],
   },
   {
-    name: 'begins hours with the full one',
+    name: 'begins hours on the hour',
     rule: calendarWindow({ limit: 2, per: 'hour' }),
     start: START_2100,
     lines: [
@@ -103,9 +103,9 @@ const inUtc: readonly Trace[] = [
 ]
 
 /**
- * In 2100 clocks are set forward in Havana on 14 March at midnight, in New York then at two, in Berlin on
- * 28 March, on Lord Howe Island on 3 October by half an hour; and back on 7 November, 31 October and
- * 4 April.
+ * In 2100 clocks are set forward on 14 March in Havana (at midnight) and New York (at two), on 28 March
+ * in Berlin, and on 3 October on Lord Howe Island (by half an hour). They are set back on 7 November,
+ * 31 October and 4 April.
  */
 const inZones: readonly Trace[] = [
   {
@@ -161,7 +161,7 @@ const inZones: readonly Trace[] = [
     ],
   },
   {
-    name: 'has an hour of 30 minutes when clocks are set forward by as much',
+    name: 'has an hour of 30 minutes when clocks are set forward by 30',
     rule: calendarWindow({ limit: 1, per: 'hour', zone: 'Australia/Lord_Howe' }),
     start: '2100-10-02T14:30:00Z',
     lines: [
@@ -248,5 +248,5 @@ const inZones: readonly Trace[] = [
   },
 ]
 
-/** calendarTraces are the hand-written behaviours of the calendar window. */
+/** calendarTraces specifies the calendar window by hand-written traces. */
 export const calendarTraces: readonly Trace[] = [...inUtc, ...inZones]

@@ -6,10 +6,10 @@ import type { StoreCase } from './store-suite.ts'
 
 const three = tokenBucket({ limit: 3, per: '3s' })
 
-/** clearCases check what DESIGN promises of `clear` and `size`, which need a list of keys. */
+/** clearCases check `clear` and `size`, which need a list of keys. */
 export const clearCases: readonly StoreCase[] = [
   {
-    name: 'clear lifts blocks and makes every key fresh, and only those of its limiter',
+    name: 'clear lifts blocks and makes every key fresh, of its own limiter only',
     async run({ store }) {
       const [one, two] = ['one', 'two'].map((name) => limiterOn(three, { store, name }))
       await one.check('a', 3)
@@ -22,7 +22,7 @@ export const clearCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'size counts keys that are in use or blocked, whatever is in them',
+    name: 'size counts keys that are in use or blocked, hostile ones too',
     maxKeys: 64,
     async run({ store, clock }) {
       const limiter = limiterOn(three, { store, name: 'size' })

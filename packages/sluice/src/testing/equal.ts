@@ -1,6 +1,6 @@
-/** equal throws, with both sides shown, unless two plain values are deeply the same. */
+/** equal throws, and shows both values, unless two plain values are deeply equal. */
 export function equal(actual: unknown, expected: unknown, label: string): void {
-  // Random streams compare a million decisions: texts are for those that seem to differ.
+  // Random streams compare a million decisions, so texts are made only for those that may differ.
   if (isSame(actual, expected)) return
   const [a, b] = [shape(actual), shape(expected)]
   if (a !== b) throw new Error(`${label}\n  expected ${b}\n  got      ${a}`)
@@ -17,7 +17,7 @@ export async function fails(work: () => unknown, code: string, label: string): P
   equal(got, code, label)
 }
 
-/** Whether two values are surely the same; false also where only their texts can tell. */
+/** Tells whether two values are certainly equal; false if only their texts can tell. */
 function isSame(a: unknown, b: unknown): boolean {
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b
   const names = Object.keys(a)
@@ -31,7 +31,7 @@ function isSame(a: unknown, b: unknown): boolean {
 
 function shape(value: unknown): string {
   return JSON.stringify(value, (_, member) => {
-    // JSON would turn these into null and hide a difference.
+    // JSON would turn these into null, which could hide a difference.
     if (typeof member === 'number' && !Number.isFinite(member)) return String(member)
     if (member === undefined) return 'undefined'
     if (typeof member !== 'object' || member === null || Array.isArray(member)) return member

@@ -13,10 +13,15 @@ import type { MakeStore, SuiteCase } from './store-suite.ts'
 const MAX_KEYS = 16
 const KEYS = 64
 const STEPS = 3_000
-/** About what the rules' `per` is. Where `per` is a word, it is longer, and time goes as much faster. */
+/**
+ * The approximate `per` of the rules. If `per` is a calendar period, time advances faster in
+ * proportion.
+ */
 const USUAL_PER_US = 4_000_000
 
-/** evictionCases rotate more keys through a store than it holds: nobody may get more than the rule. */
+/**
+ * evictionCases rotate more keys through a store than it holds: no key may get more than its rule.
+ */
 export function evictionCases(
   make: MakeStore,
   without: readonly string[],
@@ -35,15 +40,15 @@ export function evictionCases(
       run: () => rotateWindow(make, seed),
     },
     {
-      name: 'several rules in two tiers admit no key more while keys rotate',
+      name: 'several rules in two tiers admit no more while keys rotate',
       run: () => rotate(make, seed, ofLikePer, 2),
     },
     ...rules.map((rule, i) => ({
-      name: `${rule.algorithm.name} in tiers of other figures admits no key more while keys rotate`,
+      name: `${rule.algorithm.name} in tiers with other limits admits no more while keys rotate`,
       run: () => rotateTiers(make, seed, [[rule], [slowerRules.filter(isHeld)[i]]]),
     })),
     {
-      name: 'a throttled key stays throttled, and a block stays, whatever else comes',
+      name: 'a throttled key stays throttled, and a blocked one blocked, while other keys come and go',
       async run() {
         const { store, clock } = await make({ maxKeys: MAX_KEYS })
         const limiter = limiterOn(rules[0], { store, name: 'flood' })
@@ -70,28 +75,28 @@ export function evictionCases(
   ]
 }
 
-/** A key may be evicted in one tier and come back in another. */
+/** Cases of keys that are evicted in one tier and come back in another. */
 function slowerTierCases(make: MakeStore): SuiteCase[] {
   return [
     {
-      name: 'an evicted key that asks in a slower tier while it is blocked is forgiven nothing',
+      name: 'an evicted key that requests in a slower tier while blocked is forgiven nothing',
       run: () =>
         asksInSlowerTier(make, async (limiter) => {
           await limiter.block('a', '500ms')
-          // Only a limiter that answers at once has it.
+          // Only synchronous limiters have allow.
           const ask = limiter.allow ?? limiter.check
           await ask('a', 1, { tier: 'slow' })
           await limiter.unblock('a')
         }),
     },
     {
-      name: 'an evicted key that gets a refund in a slower tier is forgiven nothing else',
+      name: 'an evicted key that gets a refund in a slower tier is forgiven nothing more',
       run: () => asksInSlowerTier(make, (limiter) => limiter.refund('a', 1, { tier: 'slow' })),
     },
   ]
 }
 
-/** What `ask` does in the slower tier carries over what the key had used, though it has no row. */
+/** Checks that `ask` in the slower tier carries over the used units of a key that has no row. */
 async function asksInSlowerTier(
   make: MakeStore,
   ask: (limiter: Limiter) => void | Promise<void>,
@@ -121,8 +126,8 @@ interface Played {
 }
 
 /**
- * Plays random requests of many keys. `judge` is told of each and throws where a key got more than
- * its rule. A full store may refuse more than the rule would.
+ * Plays random requests of many keys. `judge` gets each of them and throws if a key got more than its
+ * rule allows. A full store may refuse more than the rule would.
  */
 async function play(
   make: MakeStore,
@@ -153,7 +158,7 @@ async function play(
   equal(
     (await limiter.stats()).evictions > 0,
     true,
-    `made with maxKeys ${MAX_KEYS}, it evicted nobody of ${KEYS}`,
+    `created with maxKeys ${MAX_KEYS}, it evicted none of ${KEYS} keys`,
   )
 }
 
@@ -168,7 +173,7 @@ function rotate(
   return rotateTiers(make, seed, tiers)
 }
 
-/** The model, told of every request, must have allowed whatever was admitted. */
+/** Replays every request in the model, which must allow all that the store admitted. */
 async function rotateTiers(
   make: MakeStore,
   seed: number,
@@ -183,8 +188,8 @@ async function rotateTiers(
 }
 
 /**
- * A window that opens at a request cannot be compared with the model's, since an evicted key's
- * next one opens at another request; its promise can: twice the limit in any interval of `per`.
+ * Checks that a key gets at most twice the limit in any interval of `per`. Windows that open at a request
+ * cannot be compared with the model: after an eviction the next one opens at another request.
  */
 async function rotateWindow(make: MakeStore, seed: number): Promise<void> {
   const rule = fixedWindow({ limit: 5, per: '4s' })

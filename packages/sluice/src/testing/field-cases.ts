@@ -25,14 +25,14 @@ const on = (
   run: ({ store, clock }) => run(limiterOn(rules, { store, name: 'fields' }) as never, clock),
 })
 
-/** What remains of each rule of a key. */
+/** Returns the remaining units of each rule of a key. */
 async function left(limiter: FieldLimiter, user: string | null, org: string | null) {
   return (await limiter.peek({ user, org })).rules.map((rule) => rule.remaining)
 }
 
-/** fieldCases check what DESIGN promises of one decision over several keys. */
+/** fieldCases check decisions over several fields of a key. */
 export const fieldCases: readonly StoreCase[] = [
-  on('a call is charged to no field when the rule of one refuses', async (limiter) => {
+  on('a call charges no field if the rule of one field refuses', async (limiter) => {
     await limiter.charge({ user: null, org: 'full' }, 10)
     const { allowed, decision } = await limiter.tryAcquire({ user: 'a', org: 'full' })
     equal([allowed, decision.rule], [false, 'calls'], 'refused')
@@ -51,32 +51,32 @@ export const fieldCases: readonly StoreCase[] = [
     equal(await left(limiter, 'null', 'x'), [3, 6, 8, 2], 'of a user of that name')
   }),
 
+  on('a permit ends its holds and refunds its spends in each field', async (limiter) => {
+    const cost = { requests: 1, calls: 4, everyone: 2, concurrency: 2 }
+    const permit = await limiter.tryAcquire({ user: 'a', org: 'x' }, cost)
+    if (!permit.allowed) throw new Error('refused')
+    equal(await left(limiter, 'a', 'x'), [2, 6, 10, 0], 'taken')
+    await permit.settle({ ...cost, calls: 1, everyone: 3 })
+    equal(await left(limiter, 'a', 'x'), [2, 9, 9, 2], 'settled')
+    await permit.cancel()
+    equal(await left(limiter, 'a', 'x'), [2, 9, 9, 2], 'and not again')
+  }),
+
   on(
-    'a permit ends its hold of each field, and gives back to each what it spent',
-    async (limiter) => {
-      const cost = { requests: 1, calls: 4, everyone: 2, concurrency: 2 }
-      const permit = await limiter.tryAcquire({ user: 'a', org: 'x' }, cost)
-      if (!permit.allowed) throw new Error('refused')
-      equal(await left(limiter, 'a', 'x'), [2, 6, 10, 0], 'taken')
-      await permit.settle({ ...cost, calls: 1, everyone: 3 })
-      equal(await left(limiter, 'a', 'x'), [2, 9, 9, 2], 'settled')
-      await permit.cancel()
-      equal(await left(limiter, 'a', 'x'), [2, 9, 9, 2], 'and not again')
+    'blocks and resets concern one field, with any values of the others',
+    async (limiter, clock) => {
+      await limiter.tryAcquire({ user: 'a', org: 'x' })
+      await limiter.block({ org: 'x' }, '1s')
+      const blocked = await limiter.peek({ user: 'b', org: 'x' })
+      equal([blocked.source, blocked.retryAfterMs], ['blocked', 1_000], 'of another user')
+      equal((await limiter.peek({ user: 'a', org: 'y' })).allowed, true, 'another org')
+      equal((await limiter.peek({ user: 'a', org: null })).allowed, true, 'without an org')
+      await limiter.reset({ user: 'a' })
+      equal(await left(limiter, 'a', 'x'), [3, 9, 11, 2], 'reset')
+      clock.advance(1_000)
+      equal((await limiter.peek({ user: 'b', org: 'x' })).source, 'store', 'when it has ended')
     },
   ),
-
-  on('blocks and resets are about one field, whatever the others are', async (limiter, clock) => {
-    await limiter.tryAcquire({ user: 'a', org: 'x' })
-    await limiter.block({ org: 'x' }, '1s')
-    const blocked = await limiter.peek({ user: 'b', org: 'x' })
-    equal([blocked.source, blocked.retryAfterMs], ['blocked', 1_000], 'of another user')
-    equal((await limiter.peek({ user: 'a', org: 'y' })).allowed, true, 'another org')
-    equal((await limiter.peek({ user: 'a', org: null })).allowed, true, 'without an org')
-    await limiter.reset({ user: 'a' })
-    equal(await left(limiter, 'a', 'x'), [3, 9, 11, 2], 'reset')
-    clock.advance(1_000)
-    equal((await limiter.peek({ user: 'b', org: 'x' })).source, 'store', 'when it has ended')
-  }),
 
   {
     name: 'a block of a field holds in a tier that does not limit that field',

@@ -6,13 +6,15 @@ import { equal } from './equal.ts'
 import { limiterOn } from './limiter-on.ts'
 import type { MadeStore, StoreCase } from './store-suite.ts'
 
-/** Three units at once, each for 8 s at most: slots of 2 s, of which the clock's start begins one. */
+/**
+ * Three units at once, each for up to 8 s: slots of 2 s, one of which begins at the clock's start.
+ */
 const three = concurrency({ limit: 3, hold: '8s' })
 
 /**
- * At so many ms after the start, a verb and its units, or the number of the permit that it is about, in the
- * order in which permits were given → its answer, and what remains and when one unit comes back; of a
- * refusal, when all that were wanted do.
+ * At `atMs` after the start, a verb with its units or with the index of a permit, in the order in which
+ * permits were given → the answer; the remaining units; and when one unit comes back, or after a refusal
+ * all requested units.
  */
 type HoldLine = readonly [
   atMs: number,
@@ -30,7 +32,7 @@ interface HoldTrace {
 
 const traces: readonly HoldTrace[] = [
   {
-    name: 'gives units back no earlier than hold, and a quarter of it later at most',
+    name: 'returns units between hold and 1.25 · hold',
     lines: [
       [0, 'acquire', 1, true, 2, 0],
       [1_999.999, 'acquire', 1, true, 1, 0],
@@ -44,7 +46,7 @@ const traces: readonly HoldTrace[] = [
     ],
   },
   {
-    name: 'says when the hold ends that frees enough, not the first',
+    name: 'reports the end of the hold that frees enough, not of the first one',
     lines: [
       [0, 'acquire', 1, true, 2, 0],
       [2_000, 'acquire', 1, true, 1, 0],
@@ -55,7 +57,7 @@ const traces: readonly HoldTrace[] = [
     ],
   },
   {
-    name: 'ends a permit once, however often it is released',
+    name: 'ends a permit once, even if it is released again',
     lines: [
       [0, 'acquire', 1, true, 2, 0],
       [0, 'acquire', 2, true, 0, 0],
@@ -67,7 +69,7 @@ const traces: readonly HoldTrace[] = [
     ],
   },
   {
-    name: 'extends a hold from now on, until it has ended',
+    name: 'restarts a hold that has not ended',
     lines: [
       [0, 'acquire', 3, true, 0, 0],
       [7_000, 'extend', 0, true, 0, 9_000],
@@ -79,7 +81,7 @@ const traces: readonly HoldTrace[] = [
     ],
   },
   {
-    name: 'frees no unit of others by a permit that has ended by itself',
+    name: 'frees no other units when an expired permit is released',
     lines: [
       [0, 'acquire', 3, true, 0, 0],
       [10_000, 'acquire', 3, true, 0, 0],
@@ -89,7 +91,7 @@ const traces: readonly HoldTrace[] = [
     ],
   },
   {
-    name: 'frees no unit of others by a permit from before a reset',
+    name: 'frees no other units when a permit from before a reset is released',
     lines: [
       [0, 'acquire', 2, true, 1, 0],
       [0, 'reset', 0, undefined, 3, 0],
@@ -100,7 +102,7 @@ const traces: readonly HoldTrace[] = [
     ],
   },
   {
-    name: 'holds nothing of a permit for no units',
+    name: 'holds nothing for a permit of 0 units',
     lines: [
       [0, 'acquire', 0, true, 3, 0],
       [0, 'release', 0, undefined, 3, 0],
@@ -112,7 +114,7 @@ const traces: readonly HoldTrace[] = [
 ]
 
 const clearTrace: HoldTrace = {
-  name: 'frees no unit of others by a permit from before a clear',
+  name: 'frees no other units when a permit from before a clear is released',
   lines: [
     [0, 'acquire', 2, true, 1, 0],
     [0, 'clear', 0, undefined, 3, 0],
@@ -143,7 +145,7 @@ async function play({ store, clock }: MadeStore, { lines }: HoldTrace): Promise<
   }
 }
 
-/** holdCases check concurrency by hand-written traces, and what a permit is for. */
+/** holdCases check concurrency by hand-written traces, and the verbs of permits. */
 export function holdCases(clears: boolean): StoreCase[] {
   return [...traces, ...(clears ? [clearTrace] : [])]
     .map(
@@ -157,7 +159,7 @@ export function holdCases(clears: boolean): StoreCase[] {
 
 const permitCases: readonly StoreCase[] = [
   {
-    name: 'a cost for each rule spends of each its own, and tells of the scarcest',
+    name: 'a cost per rule spends from each its own, and the decision names the scarcest rule',
     async run({ store }) {
       const requests = tokenBucket({ limit: 3, per: '3s', name: 'requests' })
       const tokens = fixedWindow({ limit: 1_000, per: '1m', name: 'tokens' })
@@ -176,7 +178,7 @@ const permitCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'a permit that is settled or cancelled gives back what its window still counts',
+    name: 'a settled or cancelled permit refunds units that its window still counts',
     async run({ store, clock }) {
       const rate = fixedWindow({ limit: 10, per: '10s', name: 'rate' })
       const limiter = limiterOn([rate, three], { store, name: 'settle' })
@@ -196,7 +198,7 @@ const permitCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'acquire serves callers in the order they came, those of a higher priority first',
+    name: 'acquire serves callers by priority, then in order of arrival',
     async run({ store, clock }) {
       const one = concurrency({ limit: 1, hold: '1h' })
       const limiter = limiterOn(one, { store, name: 'line' })
@@ -211,7 +213,7 @@ const permitCases: readonly StoreCase[] = [
       })
       equal(limiter.waiting('a'), callers.length, 'waiting')
       await first.release()
-      // As many turns as a store needs whose trips take their time.
+      // Enough turns of the event loop for stores with slow round trips.
       for (let i = 0; i < 5_000 && order.length < callers.length; i += 1) {
         await new Promise((resolve) => setTimeout(resolve, 0))
         clock.advance(100)

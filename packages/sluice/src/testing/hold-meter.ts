@@ -1,17 +1,17 @@
 import type { Rule } from '../core/rule.ts'
 import type { Hold, Meter } from './meters.ts'
 
-/** A hold counts in the slot of a quarter of the time in which it began, and in four more. */
+/** Slots are a quarter of the hold. A hold counts in the slot in which it began and in four more. */
 const QUARTERS = 4
 
 /**
- * holdMeter is the meter of a concurrency rule: a list of holds, each with the instant at which its units
- * come back by themselves.
+ * holdMeter is the meter of a concurrency rule: a list of holds, each with the instant at which its
+ * units come back unless they are released earlier.
  */
 export function holdMeter(rule: Rule, holds: readonly Hold[] = [], latestUs = 0): Meter {
   const slotUs = () => Math.ceil(rule.perUs / QUARTERS)
   const slotAt = (us: number) => us - (us % slotUs())
-  /** Time that has stepped back counts as the slot of the latest hold. */
+  /** If time has stepped back, the slot of the latest hold stands for now. */
   const counting = (us: number) => holds.filter(({ untilUs }) => Math.max(us, latestUs) < untilUs)
   const heldAt = (us: number) => counting(us).reduce((sum, { units }) => sum + units, 0)
 
@@ -39,8 +39,8 @@ export function holdMeter(rule: Rule, holds: readonly Hold[] = [], latestUs = 0)
       const fromUs = Math.max(nowUs, latestUs)
       rule = to
       if (from.perUs === to.perUs) return
-      // A hold keeps its end, at the next slot of the new rule, and lasts for the new time at most. Its
-      // permit can give it back no more.
+      // A hold keeps its end, rounded up to a slot of the new rule, and lasts at most the new hold.
+      // Its permit can no longer release it.
       latestUs = slotAt(fromUs)
       const [first, last] = [latestUs + slotUs(), latestUs + (QUARTERS + 1) * slotUs()]
       holds = held.map(({ units, untilUs }) => {

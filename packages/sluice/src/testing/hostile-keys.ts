@@ -1,4 +1,4 @@
-/** hostileKeys have broken other limiters; each must have a state of its own. */
+/** hostileKeys are keys that have broken other limiters. Each must have a state of its own. */
 export const hostileKeys = [
   '*',
   '?',

@@ -6,7 +6,7 @@ import { seededRandom } from './random.ts'
 import type { MakeStore, StoreCase, SuiteCase } from './store-suite.ts'
 import { ruleMakers } from './streams.ts'
 
-/** What the cases need to know of a store. */
+/** JointOptions describe the store and the length of the streams. */
 export interface JointOptions {
   readonly seed: number
   readonly steps: number
@@ -15,7 +15,7 @@ export interface JointOptions {
   readonly clears: boolean
 }
 
-/** The steps of a stream before the next one starts, with other rules on a new store. */
+/** Steps per stream. Each stream has its own rules and a new store. */
 const STREAM_STEPS = 125
 
 /** jointCases check permits, and decisions over several fields of a key. */
@@ -30,7 +30,7 @@ export function jointCases(
   const canHold = !without.includes('concurrency')
   const known = Object.keys(ruleMakers).filter((name) => !without.includes(name))
   const inTurn = known.filter((name) => fields !== 'in turn' || name !== 'leaky-bucket')
-  // A step asks for more than one of a single rule does.
+  // A step here makes more calls than a step with a single rule.
   const count = Math.ceil(steps / 4)
 
   async function streams(algorithms: readonly string[], hasFields: boolean): Promise<void> {

@@ -28,7 +28,10 @@ const jointRules = [
 
 const name = (random: Random) => `key ${random.below(random.pick([4, KEYS]))}`
 
-/** jointEvictionCases rotate permits, and keys with fields, through a store that holds too few. */
+/**
+ * jointEvictionCases rotate permits and keys with fields through a store that is too small for
+ * them.
+ */
 export function jointEvictionCases(
   make: MakeStore,
   seed: number,
@@ -40,7 +43,7 @@ export function jointEvictionCases(
       run: () => rotate(make, seed, [hold()], name),
     },
     {
-      name: 'concurrency in tiers of other figures admits no key more while keys rotate',
+      name: 'concurrency in tiers with other limits admits no more while keys rotate',
       run: () => rotateTiers(make, seed),
     },
   ]
@@ -48,7 +51,7 @@ export function jointEvictionCases(
   return [
     ...cases,
     {
-      name: 'rules of several fields admit none more while values of each rotate',
+      name: 'rules of several fields admit no more while values of each rotate',
       run: () =>
         rotate(make, seed, jointRules, (random) => ({ user: name(random), org: name(random) })),
     },
@@ -60,8 +63,8 @@ export function jointEvictionCases(
 }
 
 /**
- * The model, told of every permit and its end, must have allowed whatever was admitted. A full store may
- * refuse more, and frees nothing of a permit whose row it evicted.
+ * Replays every permit and its end in the model, which must allow all that the store admitted. A full
+ * store may refuse more, and frees nothing when a permit is released whose row it has evicted.
  */
 async function rotate(
   make: MakeStore,
@@ -90,7 +93,7 @@ async function rotate(
     if (permits.length > 0 && random.below(3) === 0) {
       const [{ theirs, ours }] = permits.splice(random.below(permits.length), 1)
       const isExtended = random.below(3) === 0 && (await theirs.extend())
-      // A row that was evicted has forgotten the hold, which then ends when it would have.
+      // An evicted row no longer knows the hold, which then ends at its original time.
       if (isExtended) equal(ours.extend(nowUs), true, `step ${step}: it was extended`)
       await theirs.release()
       ours.release(nowUs)
@@ -101,12 +104,12 @@ async function rotate(
   equal((await limiter.stats()).evictions > 0, true, 'keys were evicted')
 }
 
-/** The shortest hold of the tiers, in microseconds: a tier with a shorter one cuts those of the other. */
+/** The shortest hold of the tiers, in microseconds. It shortens holds that are carried over to it. */
 const SHORTEST_US = 4_000_000
 
 /**
- * Keys change between tiers with other holds: what was taken less than the shortest hold ago is held,
- * whatever was evicted. And units that are carried to and fro between tiers come back.
+ * Moves keys between tiers with different holds. Units taken less than the shortest hold ago must still
+ * be held, also after evictions. Units that are carried back and forth must come back eventually.
  */
 async function rotateTiers(make: MakeStore, seed: number): Promise<void> {
   const { store, clock } = await make({ maxKeys: MAX_KEYS })
@@ -136,7 +139,7 @@ async function rotateTiers(make: MakeStore, seed: number): Promise<void> {
   equal((await limiter.peek('new', 1, { tier: 'quick' })).remaining, 3, 'all units came back')
 }
 
-/** Each field has room for one row, and the decision uses a row of each. */
+/** Checks a decision with one row per field when each field has room for one row only. */
 async function usesOwnRows(make: MakeStore): Promise<void> {
   const { store } = await make({ maxKeys: 1 })
   const limiter = limiterOn(jointRules, { store, name: 'own' })

@@ -4,11 +4,11 @@ import type { PenaltyOptions } from '../limiter/penalty.ts'
 import type { Random } from './random.ts'
 import { ruleMakers } from './streams.ts'
 
-/** JointRules is what a random stream of permits plays by. */
+/** JointRules are the rules of a random stream of permits. */
 export interface JointRules {
-  /** The fields that are part of the key; none where it is a text. */
+  /** The fields of the key; none if it is a string. */
   readonly fields: readonly string[]
-  /** The rules of each tier; of keys with fields, those that count the first field. */
+  /** The rules of each tier. For keys with fields, they count the first field. */
   readonly tiers: readonly (readonly Rule[])[]
   /** The rules of the other fields, the same for all tiers. */
   readonly others: readonly Rule[]
@@ -24,7 +24,7 @@ const blocks: PenaltyOptions['block'][] = [
   [5, 4, 3, 2, 1, 2, 3, 4],
 ]
 
-/** randomPenalty draws a penalty, or none, of one of these fields. */
+/** randomPenalty draws a penalty for one of these fields, or none. */
 export function randomPenalty(
   random: Random,
   fields: readonly string[] = [],
@@ -48,12 +48,12 @@ function holdRule(random: Random, name: string): Rule {
   })
 }
 
-/** What rules count besides the first field, `user`, which has the tiers. */
+/** The fields that rules count besides the first one, `user`, which has the tiers. */
 const layouts = [['org'], ['global'], ['org', 'global'], ['org', 'team', 'global']]
 
 /**
  * randomRules draws rules of these algorithms, and of concurrency if `canHold`. The second tier has the
- * same rules with other figures, the third lacks one of them.
+ * same rules with other limits; the third lacks one of them.
  */
 export function randomRules(
   random: Random,

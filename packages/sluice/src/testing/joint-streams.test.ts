@@ -13,7 +13,7 @@ const makers: Record<string, (clock: ManualClock) => Store> = {
   sharedMemoryStore: (clock) => sharedMemoryStore({ clock, maxKeys: 1_000, maxBytes: 2 ** 24 }),
 }
 
-/** A clock that tells each instant once, and steps back after that, as far as a day. */
+/** Creates a clock that steps back by up to a day after each reading. */
 function steppingClock(seed: number): { readonly clock: ManualClock; readonly told: ManualClock } {
   const clock = manualClock()
   const random = seededRandom(seed)
@@ -29,7 +29,7 @@ function steppingClock(seed: number): { readonly clock: ManualClock; readonly to
   return { clock, told: { ...clock, nowUs } }
 }
 
-describe.each(Object.entries(makers))('on %s whose clock steps back', (name, make) => {
+describe.each(Object.entries(makers))('on a %s whose clock steps back', (name, make) => {
   it.each([false, true])('permits equal the model, with fields: %o', async (hasFields) => {
     const algorithms = Object.keys(ruleMakers).filter(
       (each) => !['sliding-window-log', 'leaky-bucket'].includes(each),
@@ -49,7 +49,7 @@ describe.each(Object.entries(makers))('on %s whose clock steps back', (name, mak
 })
 
 describe('the arithmetic of concurrency', () => {
-  it('mints nothing when nowUs steps back under it', () => {
+  it('adds no units when nowUs steps back in direct calls', () => {
     const rule = concurrency({ limit: 3, hold: '8s' })
     const { waitUs, spend, remaining } = rule.algorithm
     const cells = new Float64Array(7)

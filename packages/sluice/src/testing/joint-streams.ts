@@ -19,12 +19,12 @@ import {
   type Step,
 } from './streams.ts'
 
-/** JointStep is a step of a stream that plays permits and keys with fields. */
+/** JointStep is a step of a stream with permits and keys with fields. */
 export interface JointStep extends Step {
-  /** Which of the latest permits, and how it ends. */
+  /** Picks one of the latest permits, and how to end it. */
   readonly permit: number
   readonly end: number
-  /** Which fields of the key are null, or left out of a part. */
+  /** Picks fields of the key that are null, or left out of a part. */
   readonly off: number
 }
 
@@ -39,14 +39,14 @@ export function randomJointSteps(random: Random, count: number): JointStep[] {
   }))
 }
 
-/** A permit of the store beside that of the model, and the rules that it was given by. */
+/** A permit of the store and its counterpart in the model, with the rules that admitted them. */
 interface Twins {
   readonly theirs: Extract<ReturnType<Limiter['tryAcquire']>, { readonly allowed: true }>
   readonly ours: ModelPermit
   readonly rules: readonly Rule[]
 }
 
-/** A stream that is played: the limiter, the model, and what both have been told. */
+/** The state of a stream: the limiter, the model, and the calls that both have had. */
 interface Played {
   readonly limiter: Limiter
   readonly policy: Policy
@@ -59,7 +59,7 @@ interface Played {
   readonly tally: Exercised
 }
 
-/** A call: what the limiter and the model are told alike. */
+/** A call that the limiter and the model get alike. */
 interface Call {
   readonly key: ModelKey
   readonly rules: readonly Rule[]
@@ -71,12 +71,12 @@ interface Call {
 
 const values = ['alice', 'bob', '__proto__']
 
-/** How many permits are kept, to be ended in any order. */
+/** How many permits are kept at a time, to be ended in any order. */
 const KEPT = 6
 
 /**
- * playJointStream plays a stream of permits, of keys with fields where the rules have some, on a store and on
- * the reference model. It throws at the first difference of a unit or a microsecond.
+ * playJointStream plays a stream of permits on a store and on the reference model, with fields if the
+ * rules have some. It throws at the first difference of a unit or a microsecond.
  */
 export async function playJointStream(
   { store, clock }: MadeStore,
@@ -129,7 +129,7 @@ async function playStep(played: Played, step: JointStep): Promise<void> {
   else await govern(played, step, asked(cost, 'govern'))
 }
 
-/** A peek must answer as the model does, and change nothing: what comes later would show it. */
+/** Compares a peek with the model. It must change nothing, or later steps would differ. */
 async function peek({ limiter, model }: Played, call: Call): Promise<Decision> {
   const { key, rules, cost, options, nowUs, label } = call
   const expected = model.decide(key, rules, cost, nowUs, false)
@@ -147,11 +147,13 @@ async function acquire(played: Played, call: Call): Promise<void> {
   if (theirs.allowed && ours) keep(played, { theirs, ours, rules })
 }
 
-/** A call in line is admitted or refused as any other, but counts for no penalty. It waits for nothing. */
+/**
+ * Plays a queued call that need not wait: it decides like any other, but counts towards no penalty.
+ */
 async function retry(played: Played, call: Call, { offset }: Step): Promise<void> {
   const { limiter, model, tally } = played
   const { key, rules, cost, options, nowUs, label } = call
-  // A slot of a leaky bucket would have to be waited for.
+  // A leaky bucket would make the call wait for its slot.
   if (rules.some(({ algorithm }) => algorithm.delays)) return acquire(played, call)
   const { decision, permit: ours } = model.acquire(key, rules, cost, nowUs, false)
   tally[decision.allowed ? 'admitted' : 'refused'] += 1
@@ -170,7 +172,7 @@ function keep(played: Played, twins: Twins): void {
   played.permits = [twins, ...played.permits].slice(0, KEPT)
 }
 
-/** Rules that hold have no `check`, and those that delay no `allow`. */
+/** Plays a check. Rules that hold have no `check`, and rules that delay no `allow`. */
 async function check(played: Played, call: Call, { offset }: Step): Promise<void> {
   const { limiter, model, tally } = played
   const { key, rules, cost, options, nowUs, label } = call
@@ -216,7 +218,7 @@ async function change({ limiter, model }: Played, call: Call, isCharge: boolean)
   await limiter[verb](key as string, cost, options)
 }
 
-/** What operators do, to a part of the key where it has fields. */
+/** Plays a block, unblock or reset, for some fields if the key has fields. */
 async function govern(played: Played, step: JointStep, { key, nowUs }: Call): Promise<void> {
   const { limiter, model, policy, overrides, rules } = played
   const part = partOf(key, step) as string
@@ -250,7 +252,7 @@ function keyOf(fields: readonly string[], { key, off }: JointStep): ModelKey {
   )
 }
 
-/** One field of the key, several, or all; never none that is not null. */
+/** Returns a part of the key: one or more fields, at least one of which is not null. */
 function partOf(key: ModelKey, { off }: JointStep): ModelKey {
   if (typeof key === 'string') return key
   const own = Object.entries(key).filter(([, value]) => value !== null)
@@ -258,12 +260,12 @@ function partOf(key: ModelKey, { off }: JointStep): ModelKey {
   return Object.fromEntries(own.filter((_, i) => i === kept || (off >> (i + 3)) % 3 === 0))
 }
 
-/** What of a key has a tier; null if that field is off. */
+/** Returns the part of a key that selects the tier; null if that field is null. */
 function tieredBy({ fields }: JointRules, key: ModelKey): string | null {
   return typeof key === 'string' ? key : key[fields[0]]
 }
 
-/** The rules in force: those of a field that is null are off, and so is its tier. */
+/** Returns the rules in force. Rules of a null field, and its tier, are off. */
 function rulesOf({ rules, overrides }: Played, key: ModelKey, tier: number): readonly Rule[] {
   const own = tieredBy(rules, key)
   const inForce = own === null ? 0 : (overrides.get(own) ?? tier)
@@ -271,7 +273,7 @@ function rulesOf({ rules, overrides }: Played, key: ModelKey, tier: number): rea
   return all.filter(({ by }) => typeof key === 'string' || by === 'global' || key[by!] !== null)
 }
 
-/** A cost around what remains and what fits at all: one for all rules, or one for each. */
+/** Draws a cost near the remaining units or the capacity: one for all rules, or one per rule. */
 function costOf(
   { cost, off, offset }: JointStep,
   seen: Decision,

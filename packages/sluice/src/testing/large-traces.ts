@@ -7,12 +7,12 @@ import type { Trace } from './trace.ts'
 
 const DAY = 86_400_000
 
-/** A prime number of units in a time that has no divisor in common with it: 11.57 a microsecond. */
+/** A prime number of units in a coprime time: 11.57 units per microsecond. */
 const prime = { limit: 999_999_999_989, per: 86_399_999 }
 
 /**
- * largeTraces are rules whose products leave 2^53. Their lines lie where a unit, or a microsecond,
- * hangs on a fraction that a double rounds away.
+ * largeTraces specifies rules whose products exceed 2^53. In each line a unit or a microsecond depends
+ * on a fraction that a double would round away.
  */
 export const largeTraces: readonly Trace[] = [
   ...[tokenBucket, gcra].flatMap((bucket): Trace[] => [
@@ -27,7 +27,7 @@ export const largeTraces: readonly Trace[] = [
         [0, 1, false, 0, 0.001],
         [0.001, 12, false, 11, 0.001],
         [0.001, 11, true, 0, 0],
-        // 0.574… units were left over.
+        // 0.574… units had remained.
         [0.002, 13, false, 12, 0.001],
         [0.002, 12, true, 0, 0],
         [86_399_998.999, 999_999_999_955, false, 999_999_999_954, 0.001],
@@ -47,7 +47,7 @@ export const largeTraces: readonly Trace[] = [
       ],
     },
     {
-      name: 'lets a burst of 10^12 through at a low rate',
+      name: 'admits a burst of 10^12 at a low rate',
       rule: bucket({ limit: 999_999_937, per: '1s', burst: 1_000_000_000_000 }),
       lines: [
         [0, 1_000_000_000_000, true, 0, 0],
@@ -78,12 +78,12 @@ export const largeTraces: readonly Trace[] = [
     ],
   },
   {
-    name: 'weighs a window of 999,999,999,989 to the unit',
+    name: 'weights a window of 999,999,999,989 to the unit',
     rule: slidingWindowCounter({ limit: 1_000_000_000_000, per: '1d' }),
     lines: [
       [0, 999_999_999_989, true, 11, 0],
       [DAY + 30_690_909.09, 355_218_855_216, false, 355_218_855_215, 0.001],
-      // What weighs is 644,781,144,773 units and a 86,400,000,000th of one, rounded up.
+      // The previous window counts 644,781,144,773 units and 1 / 86,400,000,000 of one, rounded up.
       [DAY + 30_690_909.091, 355_218_855_227, false, 355_218_855_226, 0.001],
       [DAY + 30_690_909.091, 355_218_855_226, true, 0, 0],
     ],

@@ -7,11 +7,11 @@ interface Options extends Omit<LimiterOptions, 'store'> {
 }
 
 /**
- * limiterOn makes a limiter on any store. The suite awaits every answer, so one that answers later
- * passes for one that answers at once; `allow` is only there on the latter. Several may share a name.
+ * limiterOn creates a limiter on any store. The suite awaits every answer, so it treats asynchronous
+ * limiters like synchronous ones; only these have `allow`. Several may share a name.
  */
 export function limiterOn(rules: Parameters<typeof createLimiter>[0], options: Options): Limiter {
-  // A slow machine is no mistake of the store.
+  // A slow machine must not fail the store.
   const failure = options.store.kind === 'async' ? { timeoutMs: 60_000 } : {}
   return createLimiter(rules, { ...options, share: true, ...failure } as LimiterOptions)
 }

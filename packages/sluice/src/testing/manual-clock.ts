@@ -2,16 +2,19 @@ import type { Clock } from '../core/clock.ts'
 import { CENTURY_MS, type Duration, durationUs } from '../core/duration.ts'
 import { SluiceError, shown } from '../core/errors.ts'
 
-/** ManualClock stands still until it is told to go on. */
+/** ManualClock is a clock that stands still until `advance` is called. */
 export interface ManualClock extends Clock {
-  /** Moves on by `'1m'` or so many milliseconds, rounded to the microsecond, and wakes the sleepers due. */
+  /**
+   * Advances by `'1m'` or by milliseconds, rounded to the microsecond, and wakes sleepers that are
+   * due.
+   */
   advance(duration: Duration): void
 }
 
-/** 2026-01-01T00:00:00Z: the start of a second, a minute, an hour and a day. */
+/** 2026-01-01T00:00:00Z, at which a second, minute, hour and day start. */
 const START_US = 1_767_225_600_000_000
 
-/** Milliseconds since 1970 of today, read as microseconds, are January 1970. */
+/** A start this small is taken for today's milliseconds: as microseconds it would be January 1970. */
 const FIRST_MS_US = Date.UTC(2000, 0)
 const LAST_MS_US = Date.UTC(2100, 0)
 
@@ -21,8 +24,8 @@ interface Sleeper {
 }
 
 /**
- * manualClock is the clock for tests: `memoryStore({ clock: manualClock() })`. It starts at
- * 2026-01-01T00:00:00Z unless given another start, in microseconds: `manualClock(Date.now() * 1_000)`.
+ * manualClock creates a clock for tests: `memoryStore({ clock: manualClock() })`. It starts at
+ * 2026-01-01T00:00:00Z by default. Another start is in microseconds: `manualClock(Date.now() * 1_000)`.
  * Sleepers wake in the order in which they are due.
  */
 export function manualClock(startUs: number = START_US): ManualClock {
@@ -32,7 +35,7 @@ export function manualClock(startUs: number = START_US): ManualClock {
   return {
     nowUs: () => nowUs,
     advance(duration) {
-      nowUs += durationUs('manualClock: what advance() takes', duration, 0, CENTURY_MS)
+      nowUs += durationUs('manualClock: the duration of advance()', duration, 0, CENTURY_MS)
       const due = [...sleepers].filter((sleeper) => sleeper.dueUs <= nowUs)
       for (const sleeper of due) sleepers.delete(sleeper)
       for (const sleeper of due.sort((a, b) => a.dueUs - b.dueUs)) sleeper.wake()

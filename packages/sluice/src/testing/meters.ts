@@ -10,19 +10,19 @@ export interface Hold {
 
 /** Meter is the state of one key under one rule in the reference model. */
 export interface Meter {
-  /** Whether `units` would pass at that instant if nothing else happened until then. */
+  /** Tells whether `units` would pass at `atUs` if nothing else happened until then. */
   passes(units: number, atUs: number): boolean
-  /** Whether the state then equals that of a key never seen. */
+  /** Tells whether the state at `atUs` equals that of a key never seen. */
   isFresh(atUs: number): boolean
   spend(units: number, nowUs: number): void
-  /** Gives back units spent at `spentUs`; left out: the latest. */
+  /** Refunds units spent at `spentUs`; without it, the latest ones. */
   refund(units: number, nowUs: number, spentUs?: number): void
-  /** Where units are held: spends them, and gives the hold. */
+  /** For rules that hold units: spends units and returns the hold. */
   hold?(units: number, nowUs: number): Hold
-  /** Whether a hold still counts, as it does not after a reset or in another meter. */
+  /** Tells whether a hold still counts. After a reset, or in another meter, it does not. */
   holds?(hold: Hold, nowUs: number): boolean
   release?(hold: Hold): void
-  /** Goes over to a rule with other figures; the units used at `nowUs` stay used. */
+  /** Switches to a rule with other limits. Units used at `nowUs` stay used. */
   carry(rule: Rule, nowUs: number): void
   copy(): Meter
 }
@@ -55,14 +55,14 @@ function unlimitedMeter(): Meter {
   }
 }
 
-/** createMeter makes a fresh meter for a rule of one of Sluice's own algorithms. */
+/** createMeter creates a fresh meter for a rule of a built-in algorithm. */
 export function createMeter(rule: Rule): Meter {
   return makers[rule.algorithm.name](rule)
 }
 
 const total = (spends: readonly Spent[]) => spends.reduce((sum, { units }) => sum + units, 0)
 
-/** Takes units off the newest spends; those that become empty go. */
+/** Removes units from the newest spends, and drops spends that become empty. */
 function takeNewest(spends: readonly Spent[], units: number): Spent[] {
   const left = spends.map((spent) => ({ ...spent }))
   for (const spent of left.toReversed()) {
@@ -78,7 +78,7 @@ function share(a: number, b: number, c: number): number {
   return Number((BigInt(a) * BigInt(b)) / BigInt(c))
 }
 
-/** A bucket that drains: the units in it, as a whole number of (1 / perUs) parts, and since when. */
+/** A draining bucket: its level in parts of 1 / perUs unit, and the instant of that level. */
 function bucketMeter(rule: Rule, level = 0n, sinceUs = 0): Meter {
   const per = () => BigInt(rule.perUs)
   const limit = () => BigInt(rule.limit)
@@ -102,8 +102,8 @@ function bucketMeter(rule: Rule, level = 0n, sinceUs = 0): Meter {
       if (back > 0n) set(levelAt(nowUs) - back, nowUs)
     },
     carry(to, nowUs) {
-      // The same fill in parts of the other rule, rounded up to what drains in a whole part of a
-      // microsecond of its gap.
+      // The same level in parts of the other rule, rounded up to a whole part of a
+      // microsecond of that rule's gap.
       const from = levelAt(nowUs)
       const before = per()
       const same = BigInt(to.perUs) * limit() === before * BigInt(to.limit)
@@ -124,7 +124,7 @@ function greatestDivisor(a: bigint, b: bigint): bigint {
   return b === 0n ? a : greatestDivisor(b, a % b)
 }
 
-/** The spends of the open window; it opens with the first. */
+/** The spends of the open window, which opens at the first of them. */
 function fixedWindowMeter(rule: Rule, opened = 0, spends: Spent[] = []): Meter {
   const openSpends = (us: number) => (us < opened + rule.perUs ? spends : [])
   const opening = (us: number) => (isAligned(rule) ? Math.floor(us / rule.perUs) * rule.perUs : us)
@@ -145,7 +145,7 @@ function fixedWindowMeter(rule: Rule, opened = 0, spends: Spent[] = []): Meter {
       const from = rule
       rule = to
       if (from.perUs === to.perUs && isAligned(from) === isAligned(to)) return
-      // A window aligned to the clock is the present one; a window after one of those opens now.
+      // If either rule is aligned to the clock, the window opens anew at `nowUs`.
       if (isAligned(to) || isAligned(from)) opened = opening(nowUs)
       else opened = nowUs - share(Math.min(elapsed, from.perUs), to.perUs, from.perUs)
     },
@@ -157,7 +157,7 @@ function isAligned({ params }: Rule): boolean {
   return params.align === 'clock'
 }
 
-/** All spends of this window and the one before. */
+/** All spends of the current window and the previous one. */
 function counterMeter(rule: Rule, spends: Spent[] = []): Meter {
   const windowOf = (us: number) => Math.floor(us / rule.perUs)
   const inWindow = (index: number) => spends.filter(({ atUs }) => windowOf(atUs) === index)
@@ -226,7 +226,7 @@ function logMeter(rule: Rule, spends: Spent[] = []): Meter {
   }
 }
 
-/** The spends of one period, which has a name; another name is another period. */
+/** The spends of one period, which its name identifies. */
 function calendarMeter(rule: Rule, period = '', spends: Spent[] = []): Meter {
   const counting = (us: number) =>
     spends.length > 0 && periodOf(rule, us) === period ? spends : []
@@ -250,15 +250,15 @@ function calendarMeter(rule: Rule, period = '', spends: Spent[] = []): Meter {
   }
 }
 
-/** Offsets from UTC are whole quarters of an hour, and change at such instants, since 2023. */
+/** Since 2023 all offsets from UTC are multiples of 15 minutes, and change at such instants. */
 const QUARTER_MS = 900_000
 
-/** Clocks have not been set back by more than this since 1995. */
+/** The furthest that clocks have been set back since 1995. */
 const BACK_QUARTERS = 12
 
 const named = new WeakMap<Rule, Map<number, string>>()
 
-/** The name of the calendar period of an instant, which is its first day or hour. */
+/** Returns the name of the calendar period of an instant: its first day or hour. */
 function periodOf(rule: Rule, us: number): string {
   const { per, zone, startsOn } = rule.params
   const quarter = Math.floor(us / 1_000 / QUARTER_MS)
@@ -272,12 +272,12 @@ function periodOf(rule: Rule, us: number): string {
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 /**
- * The latest that clocks have shown up to a quarter of an hour: `2026-01-31T10`. Where they are set back
- * across an edge that they have passed, the later period goes on.
+ * Returns the latest local time that clocks have shown up to a quarter of an hour: `2026-01-31T10`. If
+ * clocks pass an edge and are set back to before it, the later period continues.
  */
 function clockAt(timeZone: string, quarter: number): string {
   const options = { timeZone, hourCycle: 'h23', dateStyle: 'short', timeStyle: 'short' } as const
-  // Swedish dates are those of ISO 8601, which sort.
+  // Swedish dates have the ISO 8601 format, which sorts as text.
   const format = formats.get(timeZone) ?? new Intl.DateTimeFormat('sv-SE', options)
   formats.set(timeZone, format)
   const shown = Array.from({ length: BACK_QUARTERS + 1 }, (_, back) =>
@@ -289,7 +289,7 @@ function clockAt(timeZone: string, quarter: number): string {
     .replace(' ', 'T')
 }
 
-/** The first day or hour of the period that a local time is in, looked for day by day. */
+/** Finds the first day or hour of the period of a local time, day by day. */
 function firstOf(per: string, local: string, startsOn: number | string): string {
   if (per === 'hour') return local
   const date = new Date(local.slice(0, 10))

@@ -1,10 +1,10 @@
 import type { Rule } from '../core/rule.ts'
 import { createMeter, type Hold, type Meter } from './meters.ts'
 
-/** ModelKey is a key: a text, or an object whose fields the rules count by `by`. */
+/** ModelKey is a key: a string, or an object with the fields that rules name in `by`. */
 export type ModelKey = string | Readonly<Record<string, string | null>>
 
-/** ModelCost is units for every rule alike, or for each by its name. */
+/** ModelCost is units for every rule, or for each rule by its name. */
 export type ModelCost = number | Readonly<Record<string, number>>
 
 /** ModelCall is a key, the rules that count it, and a cost. */
@@ -14,26 +14,27 @@ export interface ModelCall {
   readonly cost: ModelCost
 }
 
-/** Counter is a rule that counts a part of a key, its meter, and the units of a call. */
+/** Counter is a rule, the meter of the part of a key that it counts, and the units of a call. */
 export interface Counter {
   readonly rule: Rule
   readonly meter: Meter
   readonly units: number
 }
 
-/** Counters are the meters of each part of a key. */
+/** Counters holds the meters of all parts of keys. */
 export interface Counters {
   /**
-   * The meters of a call, carried over to its rules. Rules of a field that is null have none. A peek gets
+   * Returns the meters of a call, carried over to its rules. Rules of a null field have none. A peek gets
    * copies and changes nothing.
    */
   of(call: ModelCall, nowUs: number, isPeek?: boolean): Counter[]
   forget(part: string): void
   clear(): void
-  /** The parts that are not fresh. */
+  /** Returns the parts that are not fresh. */
   used(nowUs: number): string[]
 }
 
+/** createCounters creates counters without any meters. */
 export function createCounters(): Counters {
   const meters = new Map<string, Map<string, Meter>>()
   return {
@@ -60,7 +61,7 @@ export function createCounters(): Counters {
   }
 }
 
-/** spendAll spends the units of each rule, and notes what is held by the name of its rule. */
+/** spendAll spends the units of each rule, and stores each hold by the name of its rule. */
 export function spendAll(all: readonly Counter[], nowUs: number, holds?: Map<string, Hold>): void {
   for (const { rule, meter, units } of all) {
     if (units === 0) continue
@@ -69,12 +70,12 @@ export function spendAll(all: readonly Counter[], nowUs: number, holds?: Map<str
   }
 }
 
-/** unitsOf is the part of a cost that is for a rule. */
+/** unitsOf returns the units of a cost for a rule. */
 export function unitsOf({ name }: Rule, cost: ModelCost): number {
   return typeof cost === 'number' ? cost : cost[name]
 }
 
-/** countedBy is the part of a key that a rule counts; undefined where its field is null. */
+/** countedBy returns the part of a key that a rule counts; undefined if its field is null. */
 export function countedBy({ by }: Pick<Rule, 'by'>, key: ModelKey): string | undefined {
   if (typeof key === 'string') return partOf('', key)
   if (by === undefined || by === 'global') return partOf(by ?? '', '')
@@ -82,13 +83,13 @@ export function countedBy({ by }: Pick<Rule, 'by'>, key: ModelKey): string | und
   return value === null ? undefined : partOf(by, value)
 }
 
-/** partsOf is the parts of a key, or of a part of one. */
+/** partsOf returns the parts of a key, or of some of its fields. */
 export function partsOf(key: ModelKey): string[] {
   if (typeof key === 'string') return [partOf('', key)]
   return Object.entries(key).flatMap(([by, value]) => (value === null ? [] : [partOf(by, value)]))
 }
 
-/** partOf is the name of one part of a key; of a key that is a text, `by` is empty. */
+/** partOf returns the name of one part of a key. For a string key, `by` is empty. */
 export function partOf(by: string, value: string): string {
   return JSON.stringify([by, value])
 }

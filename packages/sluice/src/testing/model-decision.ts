@@ -2,10 +2,10 @@ import type { Decision, RuleDecision } from '../core/decision.ts'
 import type { Rule } from '../core/rule.ts'
 import type { Meter } from './meters.ts'
 
-/** Longer than any state lasts: a hundred years of debt, and a window on top. */
+/** Longer than any state lasts: a hundred years of debt and a window. */
 const FAR_US = 2 ** 52
 
-/** standing is what a decision says of a rule, in the order of its members in stores. */
+/** standing returns the decision of one rule, with its members in the same order as in stores. */
 export function standing(
   { name, capacity }: Rule,
   meter: Meter,
@@ -25,8 +25,9 @@ export function standing(
 }
 
 /**
- * summary is what rules and blocks say together. Rules that count the same units tell the least and the
- * longest. Where costs differ by rule, or units are held, `capacity` and `remaining` are those of `rule`.
+ * summary combines the decisions of rules with a block. If all rules count the same units, it has the
+ * least and the longest of them. If costs differ by rule, or units are held, `capacity` and `remaining`
+ * are those of `rule`.
  */
 export function summary(
   each: readonly RuleDecision[],
@@ -50,12 +51,12 @@ export function summary(
   }
 }
 
-/** The rule with the longest wait; `first` where no other has a longer one. */
+/** Returns the rule with the longest wait; `first` if none has a longer one. */
 function longestOf(each: readonly RuleDecision[], first: RuleDecision): RuleDecision {
   return each.reduce((a, b) => (b.retryAfterMs > a.retryAfterMs ? b : a), first)
 }
 
-/** The rate of which the least part remains; among holds only where there is no rate. */
+/** Returns the rate with the least remaining / capacity; if all rules hold units, the hold. */
 function scarcest(each: readonly RuleDecision[], isHeld: readonly boolean[]): RuleDecision {
   const part = ({ remaining, capacity }: RuleDecision) =>
     capacity === Number.POSITIVE_INFINITY ? 1 : remaining / capacity
@@ -63,7 +64,9 @@ function scarcest(each: readonly RuleDecision[], isHeld: readonly boolean[]): Ru
   return (rates.length > 0 ? rates : each).reduce((a, b) => (part(b) < part(a) ? b : a))
 }
 
-/** first is the first whole number from 0 up for which `holds`; once it holds, it goes on holding. */
+/**
+ * first returns the first whole number for which `holds` is true. It must stay true from there on.
+ */
 export function first(holds: (n: number) => boolean): number {
   if (holds(0)) return 0
   let no = 0
@@ -71,7 +74,7 @@ export function first(holds: (n: number) => boolean): number {
   while (!holds(yes)) {
     no = yes
     yes *= 2
-    if (yes > FAR_US) throw new Error('model: a wait without end')
+    if (yes > FAR_US) throw new Error('model: a wait never ends')
   }
   while (yes - no > 1) {
     const middle = Math.floor((no + yes) / 2)
@@ -81,7 +84,7 @@ export function first(holds: (n: number) => boolean): number {
   return yes
 }
 
-/** The largest whole number up to `limit` for which `holds`; 0 if there is none. */
+/** Returns the largest whole number up to `limit` for which `holds` is true; 0 if there is none. */
 function most(limit: number, holds: (n: number) => boolean): number {
   if (holds(limit)) return limit
   return Math.max(0, first((n) => !holds(n)) - 1)

@@ -1,38 +1,40 @@
 import { durationUs } from '../core/duration.ts'
 import type { PenaltyOptions } from '../limiter/penalty.ts'
 
-/** After so many times its block, and no sooner than `within`, a penalty is forgotten. */
+/**
+ * A penalty is forgotten this many block durations after the block, and at least `within` after it.
+ */
 const FORGOTTEN = 10
 
-/** ModelPenalty is the refusals of each part of a key as a list of instants, and the blocks that they brought. */
+/** ModelPenalty keeps the refusals of each part of a key as a list of instants, and its blocks. */
 export interface ModelPenalty {
-  /** The field that is blocked; undefined where keys have none. */
+  /** The field that is blocked; undefined if keys have no fields. */
   readonly by: string | undefined
-  /** Counts a refusal, and gives the instant up to which the part is then blocked, if it is. */
+  /** Counts a refusal. Returns the end of the block that it causes, if any. */
   refused(part: string, nowUs: number): number | undefined
   forget(part: string): void
   clear(): void
-  /** The instants at which refusals and blocks of a part are forgotten. */
+  /** Returns the instants at which refusals and blocks of a part are forgotten. */
   instantsUs(part: string): number[]
-  /** The parts of which something is remembered. */
+  /** Returns the parts with remembered refusals or blocks. */
   used(nowUs: number): string[]
 }
 
 interface Record {
   refusedUs: readonly number[]
-  /** How long each block lasted, since they were forgotten last. */
+  /** How many blocks there were since they were forgotten last. */
   blocks: number
   forgottenUs: number
 }
 
-/** modelPenalty makes the penalty of these options. */
+/** modelPenalty creates the penalty of these options. */
 export function modelPenalty({ by, after, within, block }: PenaltyOptions): ModelPenalty {
   const us = (duration: string | number) => durationUs('model', duration, 1, Number.MAX_VALUE)
   const withinUs = us(within)
   const blocksUs = (Array.isArray(block) ? block : [block]).map(us)
   const records = new Map<string, Record>()
 
-  /** Refusals count together when the first of them was less than `within` ago. */
+  /** Returns the refusals that count together: the first of them was less than `within` ago. */
   function countedUs({ refusedUs }: Record, nowUs: number): readonly number[] {
     return refusedUs.length > 0 && nowUs < refusedUs[0] + withinUs ? refusedUs : []
   }

@@ -7,23 +7,25 @@ import {
   unitsOf,
 } from './model-counters.ts'
 
-/** ModelPermit is a permit of the model. Its first end counts, and later ones do nothing. */
+/**
+ * ModelPermit is a permit of the model. The first call that ends it counts; later ones do nothing.
+ */
 export interface ModelPermit {
-  /** The instants at which its holds end. */
+  /** Returns the instants at which its holds end. */
   endsUs(): readonly number[]
   release(nowUs: number): void
   settle(actual: ModelCost, nowUs: number): void
   cancel(nowUs: number): void
   /**
-   * Makes its holds begin now, in the order of the rules. False if one has ended: then the permit gives back
-   * none of them any more.
+   * Restarts its holds now, in the order of the rules. Returns false if one has ended; the permit then no
+   * longer releases any of them.
    */
   extend(nowUs: number): boolean
 }
 
 /**
- * modelPermit is a permit for what a call has spent at `spentUs`, and for its holds by the names of their
- * rules. It looks for its meters again whenever it is used, since a reset replaces them.
+ * modelPermit creates the permit of a call with its spends at `spentUs` and its holds by rule name. It
+ * looks up its meters at every use, since a reset replaces them.
  */
 export function modelPermit(
   counters: Counters,

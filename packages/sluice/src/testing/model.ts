@@ -17,20 +17,20 @@ import { first, standing, summary } from './model-decision.ts'
 import { modelPenalty } from './model-penalty.ts'
 import { type ModelPermit, modelPermit } from './model-permit.ts'
 
-/** What every verb about a call is told of it. */
+/** The arguments that all verbs share. */
 type OfCall = [key: ModelKey, rules: readonly Rule[], cost: ModelCost, nowUs: number]
 
 /**
- * Model is the specification as slow, obviously right code. Every answer comes from one question
- * asked of lists of instants and exact fractions, "would so many units pass at that instant?":
- * waits and remaining units are searched for, never computed. Stores are compared with it.
+ * Model is the specification as slow, obviously correct code. It keeps lists of instants and exact
+ * fractions, and answers one question: would n units pass at this instant? It finds waits and remaining
+ * units by search, never by arithmetic. Stores are compared with it.
  */
 export interface Model {
-  /** Decides, and spends if `spend` is set and nothing refuses. */
+  /** Decides, and spends if `spend` is set and no rule refuses. */
   decide(...call: [...OfCall, spend: boolean]): Decision
   /**
-   * Decides and spends, and gives a permit if that is admitted. A retry in line (`isCounted` false) counts
-   * for no penalty.
+   * Decides and spends, and returns a permit if the call is admitted. The refusal of a queued retry
+   * (`isCounted` false) does not count towards the penalty.
    */
   acquire(...call: [...OfCall, isCounted?: boolean]): {
     readonly decision: Decision
@@ -40,23 +40,23 @@ export interface Model {
   charge(...call: OfCall): void
   /** Undoes the latest spends. */
   refund(...call: OfCall): void
-  /** A refused request: it spends nothing, but starts the refill of these rules. */
+  /** Carries the key over to these rules, as a refused request does. Spends nothing. */
   carry(key: ModelKey, rules: readonly Rule[], nowUs: number): void
-  /** Of a key with fields, this and the next two are for each field that the given part has. */
+  /** Blocks the key. For keys with fields, this and the next two verbs apply to each given field. */
   block(key: ModelKey, untilUs: number): void
   /** Lifts the block of the key. */
   unblock(key: ModelKey): void
   /** Makes the key unused and lifts its block. */
   reset(key: ModelKey): void
-  /** Forgets every key and block. */
+  /** Removes every key and block. */
   clear(): void
-  /** The instants at which refusals of this key, and its penalties, are forgotten. */
+  /** Returns the instants at which refusals of this key, and its penalties, are forgotten. */
   forgottenUs(key: ModelKey): number[]
-  /** How many keys, or parts of keys, are blocked or not fresh. */
+  /** Counts the keys, or parts of keys, that are blocked or not fresh. */
   size(nowUs: number): number
 }
 
-/** createModel makes a model without any keys, of limiters with this penalty. */
+/** createModel creates a model without keys, for limiters with this penalty. */
 export function createModel(options?: PenaltyOptions): Model {
   const counters = createCounters()
   const blocked = new Map<string, number>()
@@ -67,7 +67,7 @@ export function createModel(options?: PenaltyOptions): Model {
     return Math.max(0, ...ends.map((us) => us - nowUs)) / 1_000
   }
 
-  /** Counts a refusal by rules of the field that the penalty is about, unless that is blocked. */
+  /** Counts a refusal if rules of the penalty's field refuse, unless that field is blocked. */
   function punish({ key }: ModelCall, refusing: readonly Counter[], nowUs: number): void {
     if (!penalty) return
     const part = typeof key === 'string' ? partOf('', key) : countedBy(penalty, key)
@@ -102,7 +102,7 @@ export function createModel(options?: PenaltyOptions): Model {
     return { allowed, ...summary(each, isHeld, ms, typeof call.cost === 'number') }
   }
 
-  /** Charges the rates of one part of a key, all at once or, where nothing is to be charged, not at all. */
+  /** Charges the rates of one part of a key. Skips the part if there is nothing to charge. */
   function chargePart(call: ModelCall, nowUs: number): void {
     const charged = counters.of(call, nowUs, true).filter(({ meter }) => !meter.hold)
     if (charged.every(({ units }) => units === 0)) return

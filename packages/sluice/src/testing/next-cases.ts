@@ -10,7 +10,7 @@ import { equal } from './equal.ts'
 import { limiterOn } from './limiter-on.ts'
 import type { MadeStore, StoreCase } from './store-suite.ts'
 
-/** At so many ms after the start, after this cost was charged → remaining, nextAfterMs. */
+/** At `atMs` after the start, after a charge of `cost` → remaining, nextAfterMs. */
 type Line = readonly [atMs: number, cost: number, remaining: number, nextAfterMs: number]
 
 const second = { per: '1s' } as const
@@ -26,7 +26,7 @@ const lines: readonly (readonly [Rule, readonly Line[]])[] = [
         [499.999, 0, 0, 0.001],
         [500, 0, 1, 500],
         [1_000, 0, 2, 0],
-        // Debt: three gaps until it is paid, and one more.
+        // Debt: three gaps until it has refilled, and one more.
         [1_000, 5, 0, 2_000],
       ],
     ],
@@ -68,7 +68,7 @@ const lines: readonly (readonly [Rule, readonly Line[]])[] = [
   [
     slidingWindowCounter({ ...second, limit: 4 }),
     [
-      // What is used in a window starts to slide out when it ends, a quarter of a second a unit.
+      // Used units start to slide out when their window ends, one per quarter of a second.
       [0, 4, 0, 1_250],
       [1_000, 0, 0, 250],
       [1_250, 0, 1, 250],
@@ -78,12 +78,12 @@ const lines: readonly (readonly [Rule, readonly Line[]])[] = [
   [unlimited(), [[0, 1, Number.POSITIVE_INFINITY, 0]]],
 ]
 
-/** nextCases check when the next unit of each algorithm comes, and that it comes then. */
+/** nextCases check `nextAfterMs` of each algorithm, and that the next unit comes at that instant. */
 export function nextCases(without: readonly string[]): StoreCase[] {
   return lines
     .filter(([rule]) => !without.includes(rule.algorithm.name))
     .map(([rule, steps]) => ({
-      name: `${rule.algorithm.name} of ${rule.limit} says when the next unit comes`,
+      name: `${rule.algorithm.name} of ${rule.limit} reports when the next unit comes`,
       run: (made) => play(made, rule, steps),
     }))
 }

@@ -9,7 +9,7 @@ import type { ManualClock } from './manual-clock.ts'
 import { playPenalties } from './penalty-streams.ts'
 import type { StoreCase } from './store-suite.ts'
 
-/** Random streams of one store, each with a penalty of its own, and the steps of each. */
+/** Number of random streams per store, each with its own penalty; and steps per stream. */
 const STREAMS = 20
 const STEPS = 60
 
@@ -28,7 +28,7 @@ function on(
   }
 }
 
-/** Refusals in a row, after all units were spent. */
+/** Spends all units, then causes `times` refusals. */
 async function refuse(limiter: Limiter, times: number): Promise<void> {
   // A broken store may never refuse.
   for (let i = 0; i < 100 && (await limiter.check('a')).allowed; i += 1);
@@ -37,10 +37,10 @@ async function refuse(limiter: Limiter, times: number): Promise<void> {
 
 const fiveSeconds = fixedWindow({ limit: 1, per: '5s' })
 
-/** penaltyCases check when a key is blocked that is refused too often, and when that is forgotten. */
+/** penaltyCases check when a penalty blocks a key, and when it is forgotten. */
 export const penaltyCases: readonly StoreCase[] = [
   on(
-    'a penalty blocks a key after so many refusals, longer each time',
+    'a penalty blocks a key after repeated refusals, longer each time',
     fiveSeconds,
     penalty,
     async (given, clock) => {
@@ -64,7 +64,7 @@ export const penaltyCases: readonly StoreCase[] = [
   ),
 ]
 
-/** fieldPenaltyCases are about keys with fields. */
+/** fieldPenaltyCases check penalties of keys with fields. */
 export const fieldPenaltyCases: readonly StoreCase[] = [
   on(
     'a penalty counts the refusals by rules of its field only',
@@ -83,7 +83,10 @@ export const fieldPenaltyCases: readonly StoreCase[] = [
   ),
 ]
 
-/** penaltyStreams play random refusals of many penalties, with and without fields, against the model. */
+/**
+ * penaltyStreams plays random refusals with many penalties, with or without fields, against the
+ * model.
+ */
 export function penaltyStreams(seed: number, hasFields: boolean): StoreCase {
   const of = hasFields ? ' of a field' : ''
   return {

@@ -8,12 +8,12 @@ import type { ModelKey } from './model-counters.ts'
 import { type Random, seededRandom } from './random.ts'
 import type { MadeStore } from './store-suite.ts'
 
-/** Rules that refuse nearly always: those of a client, and of all clients together. */
+/** Rules that refuse nearly always, for one client and for all clients together. */
 const ofClient = tokenBucket({ limit: 2, per: '1h' })
 const ofUser = tokenBucket({ limit: 2, per: '1h', by: 'user' })
 const ofAll = fixedWindow({ limit: 1, per: '20ms', by: 'global' })
 
-/** Of four steps one is at an instant that matters, or a microsecond beside it. */
+/** Draws the next instant. One in four is at a given instant, or a microsecond before or after it. */
 function nextUs(random: Random, instantsUs: readonly number[], nowUs: number): number {
   const coming = instantsUs.filter((us) => us > nowUs + 1)
   if (random.below(4) > 0 || coming.length === 0) return nowUs + random.pick([0, 0, 0, 1, 997])
@@ -21,7 +21,7 @@ function nextUs(random: Random, instantsUs: readonly number[], nowUs: number): n
 }
 
 /**
- * playPenalties plays a stream of refusals, with the penalty that a seed draws, on a store and on the
+ * playPenalties plays a stream of refusals, with a penalty drawn from the seed, on a store and on the
  * reference model. It throws at the first difference.
  */
 export async function playPenalties(

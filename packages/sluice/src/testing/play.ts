@@ -3,7 +3,7 @@ import { limiterOn } from './limiter-on.ts'
 import type { MadeStore } from './store-suite.ts'
 import type { Trace } from './trace.ts'
 
-/** playTrace plays a trace on a store, and throws where a line differs. */
+/** playTrace plays a trace on a store, and throws if a line differs. */
 export async function playTrace({ store, clock }: MadeStore, trace: Trace): Promise<void> {
   const limiter = limiterOn(trace.rule, { store })
   const startUs = trace.start ? Date.parse(trace.start) * 1_000 : clock.nowUs()

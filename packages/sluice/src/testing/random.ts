@@ -1,8 +1,8 @@
-/** Random gives the same numbers for the same seed, on every machine. */
+/** Random yields the same numbers for the same seed, on every machine. */
 export interface Random {
   /** A whole number from 0 to `below` − 1. */
   below(below: number): number
-  /** One of these. */
+  /** One element of a list. */
   pick<T>(from: readonly T[]): T
 }
 

@@ -16,32 +16,32 @@ import { actJointAll } from '../stores/remote/joint-act.ts'
 import { type RemoteRules, remoteRules } from '../stores/remote/remote-rules.ts'
 import type { Request, RequestRow, RuleSet, Verb } from '../stores/store.ts'
 
-/** StoredRow is a row of a server, and when it expires, in milliseconds. */
+/** A row of the server, and when it expires, in milliseconds. */
 interface StoredRow {
   readonly text: string
   readonly expiresMs: number
 }
 
-/** RedisData is what a server holds, by name. */
+/** RedisData is the rows of a server, by name. */
 export type RedisData = ReadonlyMap<string, StoredRow>
 
 /**
- * RedisStandIn answers what `redisStore` sends as a Redis server would, by the algorithms' own code,
- * on a clock of its own. It knows the scripts of `redisStore`, the algorithms of this library that
- * keep no lists, and nothing else. Nothing expires: a row that is fresh decides as none does.
+ * RedisStandIn answers `redisStore` as a Redis server would, with the algorithms' own code and its own
+ * clock. It supports only the scripts of `redisStore` and the built-in algorithms without lists. Rows
+ * never expire: a fresh row decides like a missing one.
  */
 export interface RedisStandIn {
-  /** Its answer; an error that Redis would answer with is one. */
+  /** Returns the reply to a command. An error reply is returned as an Error. */
   call(command: string, args: readonly string[]): unknown
-  /** What it holds now, for `restore`. */
+  /** Returns its rows, for `restore`. */
   save(): RedisData
-  /** Goes on from there, as a replica that was promoted does: it knows no script. */
+  /** Continues from saved rows without any scripts, like a promoted replica. */
   restore(data: RedisData): void
 }
 
 type Rows = Map<string, StoredRow>
 
-/** What a script does with the rows of these keys: `words` are its other arguments. */
+/** Executes a script on the rows of `keys`. `words` are the script's other arguments. */
 type Script = (
   rows: Rows,
   keys: readonly string[],
@@ -49,7 +49,7 @@ type Script = (
   nowUs: number,
 ) => unknown
 
-/** redisStandIn makes an empty server, with a clock in microseconds since 1970. */
+/** redisStandIn creates an empty server with a clock in microseconds since 1970. */
 export function redisStandIn(nowUs: () => number): RedisStandIn {
   let rows: Rows = new Map()
   const known = new Map<string, Script>()
@@ -129,7 +129,7 @@ const decide: Script = (rows, keys, [deadline, json, ...words], nowUs) => {
   return [...values, nowUs]
 }
 
-/** The rules of several rows as one set, in the order of the rows. */
+/** Combines the rules of several rows into one set, in the order of the rows. */
 function jointOf(sets: readonly RemoteRules[]): JointSet {
   let at = 0
   const parts = sets.map((set, field) => {
@@ -147,7 +147,7 @@ function jointOf(sets: readonly RemoteRules[]): JointSet {
   }
 }
 
-/** Whether an instant is within the edges of each rule that came with some. */
+/** Tells whether an instant is within the edges of each rule that has some. */
 function isWithin(edges: readonly (readonly number[])[], nowUs: number): boolean {
   return edges.every((some) => nowUs >= some[0] && nowUs < some[some.length - 1])
 }
@@ -172,7 +172,7 @@ function isPast(deadline: string, nowUs: number): boolean {
   return Number(deadline) > 0 && nowUs > Number(deadline)
 }
 
-/** The rules of a word of the script: those of the first set where it names none. */
+/** Returns the rules of a word of the script. The default is the first set. */
 function setOf(sets: readonly ToldSet[], word: string): RemoteRules {
   return sets[word.includes('@') ? Number.parseInt(word, 10) - 1 : 0].set
 }
@@ -181,13 +181,13 @@ const verbs = Object.fromEntries(
   Object.entries(letters).map(([verb, letter]) => [letter, verb as Verb]),
 )
 
-/** The requests that a word of the script stands for, each with the next one behind it. */
+/** Decodes the requests of a word of the script, each linked to the next one. */
 function requestsIn(word: string, sets: readonly ToldSet[]): Request {
   const set = setOf(sets, word)
   return requestsOfSet(word.includes('@') ? word : `c${word}x1`, set, toldIn(set))
 }
 
-/** For each line of a row, whether callers are told of its rule: not of a penalty. */
+/** Tells for each line of a row whether its rule is no penalty, which decisions leave out. */
 function toldIn({ lines }: RemoteRules): boolean[] {
   return lines.map(({ index }) => index >= 0)
 }
@@ -218,7 +218,7 @@ function costOf(text: string, told: readonly boolean[]): Cost {
   return own.length > 1 ? own : own[0]
 }
 
-/** The numbers of a permit: an instant, and three for each line. */
+/** Drops a penalty's numbers from those of a permit: an instant, and three per line. */
 function toldNumbers(numbers: readonly number[], told: readonly boolean[]): readonly number[] {
   if (numbers.length === 1) return numbers
   return numbers.filter((_, i) => i === 0 || told[Math.floor((i - 1) / 3)])
@@ -251,7 +251,7 @@ function requestFor(
   }
 }
 
-/** The permit in a call: its instant, then units, generation and slot for each rule. */
+/** Decodes the permit in a call: its instant; then units, generation and slot of each rule. */
 function heldOf([spentUs, ...holds]: readonly number[]): Held {
   const rules = holds.length / 3
   return {
@@ -261,7 +261,7 @@ function heldOf([spentUs, ...holds]: readonly number[]): Held {
   }
 }
 
-/** The rules of a set in a call, and the edges of those that have some. */
+/** A rule set in a call, and the edges of its rules that have some. */
 interface ToldSet {
   readonly set: RemoteRules
   readonly edges: readonly (readonly number[])[]
@@ -269,7 +269,7 @@ interface ToldSet {
 
 const decoded = new Map<string, readonly ToldSet[]>()
 
-/** The sets of rules in a call; nodes send the same ones again and again. */
+/** Decodes the rule sets of a call. They are cached, since nodes send the same ones repeatedly. */
 function setsOf(json: string): readonly ToldSet[] {
   let sets = decoded.get(json)
   if (!sets) {

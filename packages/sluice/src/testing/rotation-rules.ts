@@ -6,7 +6,7 @@ import { slidingWindowCounter } from '../algorithms/sliding-window-counter.ts'
 import { slidingWindowLog } from '../algorithms/sliding-window-log.ts'
 import { tokenBucket } from '../algorithms/token-bucket.ts'
 
-/** rotationRules are tight enough that a key which was forgotten would be noticed. */
+/** rotationRules are so tight that tests notice a key whose units are forgotten. */
 export const rotationRules = [
   tokenBucket({ limit: 5, per: '3s' }),
   gcra({ limit: 7, per: '5s', burst: 4 }),
@@ -17,7 +17,7 @@ export const rotationRules = [
   calendarWindow({ limit: 5, per: 'hour', zone: 'Asia/Kathmandu' }),
 ]
 
-/** slowerRules are the same algorithms with other figures, for tiers between which keys switch. */
+/** slowerRules are the same algorithms with slower rates, for tiers between which keys switch. */
 export const slowerRules = [
   tokenBucket({ limit: 5, per: '30s' }),
   gcra({ limit: 3, per: '25s', burst: 6 }),

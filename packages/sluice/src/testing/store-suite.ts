@@ -26,21 +26,21 @@ export interface MadeStore {
 /** MakeStore makes an empty store; a bounded one keeps at most `maxKeys` keys. */
 export type MakeStore = (options?: { readonly maxKeys?: number }) => MadeStore | Promise<MadeStore>
 
-/** SuiteOptions say what the store can hold, and how long to test it. */
+/** SuiteOptions declare what the store supports, and how long to test it. */
 export interface SuiteOptions {
-  /** Seed of the random streams. Default: a random one; the case's name shows it. */
+  /** The seed of the random streams. Default: a random one, which the names of cases show. */
   readonly seed?: number
-  /** Steps of the random stream of each algorithm. Default 10,000, which take a second or two. */
+  /** Steps of the random streams per algorithm. Default 10,000, which takes a second or two. */
   readonly steps?: number
-  /** Algorithms that the store cannot hold and must refuse. Default: none. */
+  /** Algorithms that the store does not support and must refuse. Default: none. */
   readonly without?: readonly string[]
   /** Whether the store is bounded by `maxKeys`. Default true. */
   readonly evicts?: boolean
   /** Whether the store can `clear()` a limiter, or list its keys. Default true. */
   readonly clears?: boolean
   /**
-   * Whether the store decides over several fields of a key: `'in turn'` if it spends from one after the other,
-   * and so takes no rules that delay. Default true.
+   * Whether the store decides over several fields of a key. `'in turn'` if it spends from one field after
+   * another, and so refuses rules that delay. Default true.
    */
   readonly fields?: boolean | 'in turn'
 }
@@ -53,10 +53,10 @@ export interface SuiteCase {
   run(): Promise<void>
 }
 
-/** StoreCase is a test on one store. */
+/** StoreCase is a test that runs on one store. */
 export interface StoreCase {
   readonly name: string
-  /** For a bounded store. */
+  /** Bounds the store, if it is set. */
   readonly maxKeys?: number
   run(made: MadeStore): Promise<void>
 }
@@ -112,7 +112,7 @@ function traceCases(holds: (algorithm: string) => boolean): StoreCase[] {
     }))
 }
 
-/** The steps of a stream before the next one starts, with other rules on a new store. */
+/** Steps per stream. Each stream has its own rules and a new store. */
 const STREAM_STEPS = 250
 
 async function streamCase(
@@ -132,7 +132,7 @@ async function streamCase(
     const tally = await playStream(await make(), [rules(), rules()], stream, penalty)
     for (const count of Object.keys(sum) as (keyof Exercised)[]) sum[count] += tally[count]
   }
-  // Short streams say little about the share of refusals.
+  // In short streams the share of refusals varies too much.
   if (steps >= 5_000) checkTally(sum, makers === largeRuleMakers ? LEAST_OF_LARGE : LEAST)
 }
 
@@ -142,13 +142,13 @@ function pickSome(below: (n: number) => number, from: readonly string[]): string
 }
 
 /**
- * The least share of refusals in a stream. Over a dozen seeds it was 23 to 29 %, and of large limits 20 to
- * 25 %.
+ * The least share of refusals in a stream. Over a dozen seeds the share was 23 to 29 %; with large limits
+ * 20 to 25 %.
  */
 const LEAST = 0.2
 const LEAST_OF_LARGE = 0.17
 
-/** Throws if a stream rarely came near a limit: it would prove nothing. */
+/** Throws if a stream rarely came near a limit, since it would prove nothing. */
 function checkTally({ steps, admitted, refused, boundary }: Exercised, least: number): void {
   const enough = admitted >= steps * 0.2 && refused >= steps * least && boundary >= steps * 0.1
   equal(

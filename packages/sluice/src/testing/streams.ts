@@ -22,9 +22,9 @@ import type { MadeStore } from './store-suite.ts'
 const verbs = ['check', 'peek', 'charge', 'refund', 'block', 'unblock', 'reset'] as const
 
 /**
- * Step is one step of a random stream. It holds choices rather than values, since what is
- * interesting (a cost of one more than remains, a microsecond before the retry) depends on the
- * state when it is played. All are whole numbers from 0 to 999.
+ * Step is one step of a random stream. It holds choices rather than values, since interesting values (a
+ * cost of one more than remains, a microsecond before the retry time) depend on the state when the step
+ * is played. All are whole numbers from 0 to 999.
  */
 export interface Step {
   /** Picks the verb. */
@@ -41,7 +41,7 @@ export interface Step {
   readonly tier: number
 }
 
-/** Exercised is what a stream exercised. */
+/** Exercised counts what a stream exercised. */
 export interface Exercised {
   /** How many steps were played. */
   steps: number
@@ -49,13 +49,13 @@ export interface Exercised {
   admitted: number
   /** How many decisions refused. */
   refused: number
-  /** Steps taken within a microsecond of an instant that a decision had named. */
+  /** Steps within a microsecond of an instant that a decision had announced. */
   boundary: number
 }
 
 const keys = ['alice', 'bob', '__proto__']
 
-/** randomSteps makes a stream of `count` steps. */
+/** randomSteps draws a stream of `count` steps. */
 export function randomSteps(random: Random, count: number): Step[] {
   const choice = () => random.below(1_000)
   return Array.from({ length: count }, () => ({
@@ -71,12 +71,12 @@ export function randomSteps(random: Random, count: number): Step[] {
 const DAY_MS = 86_400_000
 const pers = [1, 7, 10, 333, 1_000, 1_001, 60_000, 3_600_000, DAY_MS - 1, DAY_MS, 400 * DAY_MS]
 const small = [1, 2, 3, 5, 7, 10, 60, 100, 997, 10_000, 1_000_000, 9_999_991, 10_000_000]
-/** The products of these leave 2^53: with primes nearly no figure can be reduced. */
+/** Limits whose products exceed 2^53. Primes hardly ever share a factor with other numbers. */
 const large = [50_000_000, 999_999_937, 125_000_000_000, 999_999_999_989, 1_000_000_000_000]
 const limits = [...small, ...large]
 const largeBursts = [undefined, 999_999_999_961]
 
-/** ruleMakers make a random rule of each algorithm, over the whole range of figures. */
+/** ruleMakers draw a random rule of each algorithm, over the whole range of its parameters. */
 export const ruleMakers: Readonly<Record<string, (random: Random, name?: string) => Rule>> = {
   'fixed-window': (random, name) =>
     fixedWindow({ ...figures(random, limits, name), align: random.pick(['request', 'clock']) }),
@@ -107,7 +107,10 @@ export const ruleMakers: Readonly<Record<string, (random: Random, name?: string)
   },
 }
 
-/** Zones whose clocks change by half an hour, by two, at midnight, and that are off by a quarter. */
+/**
+ * Zones whose clocks change by half an hour, by two hours or at midnight, or whose offset has 45
+ * minutes.
+ */
 const zones = [
   ...[undefined, 'UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe'],
   ...['Antarctica/Troll', 'America/Havana', 'Atlantic/Azores', 'Pacific/Chatham', 'Asia/Kathmandu'],
@@ -121,7 +124,7 @@ function start(random: Random, per: string): number | string | undefined {
   return undefined
 }
 
-/** largeRuleMakers make rules of large limits where a limit is part of a product. */
+/** largeRuleMakers draw rules with large limits, of algorithms that multiply by a limit. */
 export const largeRuleMakers: typeof ruleMakers = {
   'sliding-window-counter': (random, name) => slidingWindowCounter(figures(random, large, name)),
   'token-bucket': (random, name) =>
@@ -139,7 +142,7 @@ function burst(random: Random): number | undefined {
   return random.pick([undefined, 1, 2, 5, 20, 1_000, 10_000_000, 999_999_999_961])
 }
 
-/** Some combinations would take more than a hundred years to become fresh; those are drawn again. */
+/** Draws again if a rule would take more than a hundred years to become fresh. */
 function inRange(make: () => Rule): Rule {
   for (;;) {
     try {
@@ -168,11 +171,11 @@ export async function playStream(
   const tally: Exercised = { steps: 0, admitted: 0, refused: 0, boundary: 0 }
   for (const step of steps) {
     const key = keys[step.key % keys.length]
-    // Mostly the first tier, so that states build up between changes.
+    // Mostly the first tier, so that states build up between switches.
     const tier = step.tier < 900 ? 0 : step.tier % tiers.length
     const rules = tiers[tier]
     const call = { tier: String(tier) }
-    // Looking must change nothing, not even carry used units over to the tier.
+    // A peek must change nothing, not even carry used units over to the tier.
     const look = async (cost: number) => {
       const seen = model.decide(key, rules, cost, clock.nowUs(), false)
       equal(await limiter.peek(key, cost, call), seen, `before step ${tally.steps}: peek ${key}`)
@@ -187,7 +190,7 @@ export async function playStream(
     const label = `step ${tally.steps}: ${verb} ${key} cost ${cost} tier ${tier} at ${nowUs} µs`
     if (verb === 'check' || verb === 'peek') {
       const expected = model.decide(key, rules, cost, nowUs, verb === 'check')
-      // The fast path must decide alike, where the limiter has one.
+      // The fast path, if the limiter has one, must decide alike.
       if (verb === 'check' && step.offset % 2 === 0 && hasAllow(limiter, rules)) {
         equal(limiter.allow(key, cost, call), expected.allowed, `${label}, by allow()`)
       } else {
@@ -211,7 +214,7 @@ export async function playStream(
   return tally
 }
 
-/** hasAllow tells whether there is `allow`: only where answers come at once and are never delayed. */
+/** hasAllow tells whether `allow` works: on synchronous limiters, with rules that never delay. */
 export function hasAllow(limiter: Limiter, rules: readonly Rule[]): boolean {
   return typeof limiter.allow === 'function' && !rules.some((rule) => rule.algorithm.delays)
 }
@@ -225,7 +228,7 @@ function verbOf({ verb }: Step): (typeof verbs)[number] {
   return verb < 992 ? 'unblock' : 'reset'
 }
 
-/** Costs around what remains and what fits at all. */
+/** Draws a cost near the remaining units or the capacity. */
 function costOf({ cost }: Step, { remaining, capacity }: Decision): number {
   const part = Math.floor((capacity * cost) / 1_000)
   const more = remaining + 1
@@ -233,13 +236,16 @@ function costOf({ cost }: Step, { remaining, capacity }: Decision): number {
   return Math.min(choices[cost % choices.length], capacity, MOST_UNITS)
 }
 
-/** instantsOf is how long it is, in milliseconds, until the instants that a decision names. */
+/** instantsOf returns the time until the instants that a decision names, in milliseconds. */
 export function instantsOf(seen: Decision): number[] {
   const ofRules = seen.rules.flatMap((rule) => [rule.resetAfterMs, rule.nextAfterMs])
   return [seen.retryAfterMs, seen.resetAfterMs, ...ofRules]
 }
 
-/** moveTime moves the clock; true when to within a microsecond of one of some instants. */
+/**
+ * moveTime advances the clock. Returns true if it is then within a microsecond of one of the
+ * instants.
+ */
 export function moveTime(
   clock: ManualClock,
   { time, offset }: Step,
@@ -252,12 +258,12 @@ export function moveTime(
     return true
   }
   if (time < 850) return false
-  // Sometimes on into another window, perhaps the one after the next.
+  // Sometimes into another window, perhaps the one after the next.
   if (time >= 980 && instants.length > 0) {
     clock.advance(Math.round(instants[time % instants.length] * offset * 4) / 1_000)
     return false
   }
-  // Otherwise anything from a microsecond to about a minute, evenly by order of magnitude.
+  // Otherwise from a microsecond to about a minute, uniform by order of magnitude.
   clock.advance(Math.round(10 ** (time % 8) * (1 + offset / 100)) / 1_000)
   return false
 }

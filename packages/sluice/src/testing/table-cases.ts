@@ -43,7 +43,7 @@ export const tableCases: readonly StoreCase[] = [
   },
 
   {
-    name: 'limiters of other names on one store do not touch each other',
+    name: 'limiters of different names on one store are independent',
     async run({ store }) {
       const [one, two] = ['one', 'two'].map((name) => limiterOn(three, { store, name }))
       await one.check('a', 3)
@@ -59,9 +59,9 @@ export const tableCases: readonly StoreCase[] = [
   },
 ]
 
-/** refusedCase checks that a store which cannot hold the sliding log says so. */
+/** refusedCase checks that a store without lists refuses the sliding window log. */
 export const refusedCase: StoreCase = {
-  name: 'the sliding log is refused at construction',
+  name: 'the sliding window log is refused at construction',
   run: ({ store }) =>
     fails(
       () => limiterOn(slidingWindowLog({ limit: 1, per: '1s' }), { store }),

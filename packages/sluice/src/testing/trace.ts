@@ -1,8 +1,8 @@
 import type { Rule } from '../core/rule.ts'
 
 /**
- * A line of a trace: at so many ms after its start, a check of this cost → allowed, remaining,
- * retryAfterMs, and, where it says something, delayMs.
+ * TraceLine is a line of a trace: `atMs` after its start, a check of `cost` → allowed, remaining,
+ * retryAfterMs and, if it matters, delayMs.
  */
 export type TraceLine = readonly [
   atMs: number,
@@ -13,7 +13,10 @@ export type TraceLine = readonly [
   delayMs?: number,
 ]
 
-/** Trace is a rule's behaviour written down by hand: the part of the specification to read. */
+/**
+ * Trace specifies the behaviour of a rule by hand. Traces are the readable part of the
+ * specification.
+ */
 export interface Trace {
   /** What it shows, as the name of a test. */
   readonly name: string

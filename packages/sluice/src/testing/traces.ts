@@ -10,14 +10,14 @@ import type { Trace } from './trace.ts'
 
 const DAY = 86_400_000
 
-/** A trace of the two algorithms that decide alike. */
+/** A trace for token bucket and GCRA, which decide alike. */
 interface BucketTrace extends Omit<Trace, 'rule'> {
   readonly rule: Parameters<typeof tokenBucket>[0]
 }
 
 const buckets: readonly BucketTrace[] = [
   {
-    name: 'lets a full burst through, then one request per gap',
+    name: 'admits a full burst, then one request per gap',
     rule: { limit: 2, per: '1s' },
     lines: [
       [0, 1, true, 1, 0],
@@ -28,7 +28,7 @@ const buckets: readonly BucketTrace[] = [
     ],
   },
   {
-    name: 'keeps burst and rate apart',
+    name: 'supports a burst that differs from the rate',
     rule: { limit: 100, per: '1m', burst: 20 },
     lines: [
       [0, 1, true, 19, 0],
@@ -39,7 +39,7 @@ const buckets: readonly BucketTrace[] = [
     ],
   },
   {
-    name: 'is exact when the gap is no whole microsecond',
+    name: 'is exact when the gap is not a whole microsecond',
     rule: { limit: 3, per: 1, burst: 1 },
     lines: [
       [0, 1, true, 0, 0],
@@ -47,13 +47,13 @@ const buckets: readonly BucketTrace[] = [
       [0.334, 1, true, 0, 0],
       [0.667, 1, false, 0, 0.001],
       [0.668, 1, true, 0, 0],
-      // Admitted 1 µs late twice, so the third gap is counted from 0.668.
+      // The first two waits were rounded up, so the third gap starts at 0.668.
       [1.001, 1, false, 0, 0.001],
       [1.002, 1, true, 0, 0],
     ],
   },
   {
-    name: 'admits seven a second for ever, without drift',
+    name: 'admits seven per second for ever, without drift',
     rule: { limit: 7, per: '1s' },
     lines: [
       [0, 7, true, 0, 0],
@@ -77,7 +77,7 @@ const buckets: readonly BucketTrace[] = [
     ],
   },
   {
-    name: 'takes ten million a second',
+    name: 'admits ten million per second',
     rule: { limit: 10_000_000, per: '1s' },
     lines: [
       [0, 10_000_000, true, 0, 0],
@@ -99,7 +99,7 @@ const buckets: readonly BucketTrace[] = [
   },
 ]
 
-/** traces are the hand-written behaviours of all algorithms. */
+/** traces specifies all algorithms by hand-written traces. */
 export const traces: readonly Trace[] = [
   ...[tokenBucket, gcra].flatMap((bucket) =>
     buckets.map((trace) => ({ ...trace, rule: bucket(trace.rule) })),
@@ -138,7 +138,7 @@ export const traces: readonly Trace[] = [
     ],
   },
   {
-    name: 'ends a window longer than setTimeout can count, and not before its time',
+    name: 'ends a window longer than setTimeout supports at the right time',
     rule: fixedWindow({ limit: 1, per: '30d' }),
     lines: [
       [0, 1, true, 0, 0],
@@ -158,7 +158,7 @@ export const traces: readonly Trace[] = [
     ],
   },
   {
-    name: 'counts every admission for exactly as long as the window',
+    name: 'counts every admission for exactly one window',
     rule: slidingWindowLog({ limit: 2, per: '1s' }),
     lines: [
       [0, 1, true, 1, 0],
@@ -182,7 +182,7 @@ export const traces: readonly Trace[] = [
     ],
   },
   {
-    name: 'weighs the previous window by what is left of it, rounded up',
+    name: 'weights the previous window by the part that still counts, rounded up',
     rule: slidingWindowCounter({ limit: 10, per: '1s' }),
     lines: [
       [0, 10, true, 0, 0],
@@ -195,7 +195,7 @@ export const traces: readonly Trace[] = [
     ],
   },
   {
-    name: 'tells a cost that must wait for the window after next',
+    name: 'reports the wait of a cost that fits only into the window after next',
     rule: slidingWindowCounter({ limit: 10, per: '1s' }),
     lines: [
       [500, 4, true, 6, 0],
@@ -205,7 +205,7 @@ export const traces: readonly Trace[] = [
     ],
   },
   {
-    name: 'gives out slots at a constant outflow',
+    name: 'assigns slots at a constant rate',
     rule: leakyBucket({ limit: 2, per: '1s', queue: 2 }),
     lines: [
       [0, 1, true, 2, 0, 0],
@@ -218,7 +218,7 @@ export const traces: readonly Trace[] = [
     ],
   },
   {
-    name: 'takes as many slots as the cost, and delays to the first',
+    name: 'takes as many slots as the cost, and delays until the first',
     rule: leakyBucket({ limit: 10, per: '1s', queue: 4 }),
     lines: [
       [0, 3, true, 2, 0, 0],

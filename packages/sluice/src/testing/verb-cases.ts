@@ -22,9 +22,9 @@ function on(
   return { name, run: ({ store, clock }) => run(limiterOn(rules, { store, name: 'verbs' }), clock) }
 }
 
-/** verbCases check what DESIGN promises of each verb, on one rule or several. */
+/** verbCases check each verb, with one rule or several. */
 export const verbCases: readonly StoreCase[] = [
-  on('peek spends nothing and says what check then says', three, async (limiter) => {
+  on('peek spends nothing and predicts the decision of check', three, async (limiter) => {
     await limiter.check('a', 2)
     const first = await limiter.peek('a', 2)
     equal(await limiter.peek('a', 2), first, 'a second peek')
@@ -41,7 +41,7 @@ export const verbCases: readonly StoreCase[] = [
     equal((await limiter.check('a')).allowed, true, 'admitted once a unit is back')
   }),
 
-  on('fifty checks at once admit the limit and not one more', three, async (limiter) => {
+  on('fifty checks at once admit exactly the limit', three, async (limiter) => {
     const all = await Promise.all(Array.from({ length: 50 }, () => limiter.check('a')))
     equal(all.filter((decision) => decision.allowed).length, 3, 'admitted')
   }),
@@ -98,7 +98,7 @@ export const verbCases: readonly StoreCase[] = [
     equal(resetAfterMs, 36_525 * 86_400_000, 'resetAfterMs')
   }),
 
-  on('refund undoes a spend, and never makes more than fresh', three, async (limiter) => {
+  on('refund undoes a spend, and never exceeds a fresh key', three, async (limiter) => {
     await limiter.check('a', 2)
     await limiter.refund('a', 1)
     equal(await remaining(limiter, 'a'), 2, 'one unit back')
@@ -111,7 +111,7 @@ export const verbCases: readonly StoreCase[] = [
   }),
 
   on(
-    'a leaky bucket ignores a refund: its slots are given out',
+    'a leaky bucket ignores a refund, since its slots are assigned',
     leakyBucket({ limit: 1, per: '1s', queue: 1 }),
     async (limiter) => {
       await limiter.check('a', 2)
@@ -121,7 +121,7 @@ export const verbCases: readonly StoreCase[] = [
   ),
 
   on(
-    'a window lowers only its current count by a refund',
+    'a refund lowers only the current count of a window',
     slidingWindowCounter({ limit: 4, per: '1s' }),
     async (limiter, clock) => {
       await limiter.check('a', 4)
@@ -158,7 +158,7 @@ export const verbCases: readonly StoreCase[] = [
     equal((await limiter.check('a', 3)).allowed, true, 'reset lifts it too')
   }),
 
-  on('a key named by a pattern is only a key', three, async (limiter) => {
+  on('a key that looks like a pattern is only a key', three, async (limiter) => {
     for (const key of ['a', 'b', '*']) await limiter.check(key)
     await limiter.reset('*')
     equal(
@@ -176,7 +176,7 @@ export const verbCases: readonly StoreCase[] = [
   }),
 
   on(
-    'several rules take together or not at all',
+    'several rules spend together or not at all',
     [
       tokenBucket({ limit: 2, per: '1s', name: 'second' }),
       fixedWindow({ limit: 10, per: '1m', name: 'minute' }),
@@ -234,7 +234,7 @@ export const verbCases: readonly StoreCase[] = [
   }),
 
   on(
-    'wait lets callers through in the order they came',
+    'wait admits callers in order of arrival',
     tokenBucket({ limit: 1, per: '1s' }),
     async (limiter, clock) => {
       const order: string[] = []
