@@ -5,6 +5,7 @@ import {
   createPolicy,
   type Duration,
   fixedWindow,
+  gcra,
   tokenBucket,
 } from '../../index.ts'
 import { manualClock } from '../../testing/index.ts'
@@ -76,6 +77,18 @@ it('does not rewrite a row of other limits when a call charges it nothing', asyn
   await limiter.charge(key, { held: 1, calls: 1 } as never, { tier: 'quick' })
   expect(rows.values().next().value).toBe(before)
   expect((await limiter.peek(key)).rules.map(({ remaining }) => remaining)).toEqual([8, 7])
+})
+
+it('decides in order also right after a call about one of the keys', async () => {
+  const { store } = made()
+  const rule = fixedWindow({ limit: 9, per: '1h', by: 'org' })
+  const limiter = createLimiter([gcra({ limit: 9, per: '1h', by: 'user' }), rule], {
+    ...{ store, timeoutMs: 5_000 },
+  })
+  const users = ['alice', 'bob', 'alice', 'bob']
+  await limiter.check({ user: 'alice', org: 'acme' })
+  const decisions = await limiter.checkMany(users.map((user) => ({ key: { user, org: 'acme' } })))
+  expect(decisions.map(({ rules }) => rules[1].remaining)).toEqual([7, 6, 5, 4])
 })
 
 it('decides locally for a field that is null while the engine is down', async () => {

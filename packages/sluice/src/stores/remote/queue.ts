@@ -54,14 +54,26 @@ export function createQueue(failed: (request: Request, error: unknown) => void):
   function takeOne(nowMs: number): Taken {
     const [request] = waiting
     set([])
-    const isTaken = !isHeld(request) && !isLate(request, nowMs)
+    const isTaken = !isHeld(request, heldRows()) && !isLate(request, nowMs)
     return { firsts: isTaken ? [request] : [], untilMs: request.dueMs }
   }
 
-  function isHeld(request: Request): boolean {
-    const line = held.size > 0 ? held.get(request.key) : undefined
-    line?.push(request)
-    return line !== undefined
+  /** The rows of the requests that are held, and the line of each. */
+  function heldRows(): Map<string, Request[]> {
+    const rows = new Map<string, Request[]>()
+    for (const line of held.values()) for (const one of line) noteRows(one, line, rows)
+    return rows
+  }
+
+  /** Holds a request about a key that is held, or about a row that one in line is about. */
+  function isHeld(request: Request, rows: Map<string, Request[]>): boolean {
+    if (held.size === 0) return false
+    const row = request.rows?.find(({ name }) => rows.has(name))
+    const line = held.get(request.key) ?? (row && rows.get(row.name))
+    if (!line) return false
+    line.push(request)
+    noteRows(request, line, rows)
+    return true
   }
 
   function take(nowMs: number, most: number): Taken {
@@ -72,6 +84,7 @@ export function createQueue(failed: (request: Request, error: unknown) => void):
     const firsts: Request[] = []
     const isLatest = (last: Request, rows: readonly RequestRow[] = []) =>
       rows.every(({ name }) => lastOfRow.get(name) === last)
+    const lines = heldRows()
     let untilMs = Number.POSITIVE_INFINITY
     let taken = 0
     for (; taken < waiting.length && taken < most; taken += 1) {
@@ -79,7 +92,7 @@ export function createQueue(failed: (request: Request, error: unknown) => void):
       const last = lasts.get(request.key)
       if (last && last.set !== request.set) break
       if (request.rows && !fitsIn(sets, request.rows)) break
-      if (isHeld(request) || isLate(request, nowMs)) continue
+      if (isHeld(request, lines) || isLate(request, nowMs)) continue
       // After a request for another key with a shared row, start a new first: order is kept.
       if (last && isLatest(last, request.rows)) last.next = request
       else firsts.push(request)
@@ -102,7 +115,8 @@ export function createQueue(failed: (request: Request, error: unknown) => void):
     putBack(firsts) {
       const requests = firsts.flatMap(requestsOf)
       for (const request of requests) request.next = undefined
-      join(requests.filter((request) => !isHeld(request)))
+      const lines = heldRows()
+      join(requests.filter((request) => !isHeld(request, lines)))
     },
     hold: (key) => void held.set(key, held.get(key) ?? []),
     release(key) {
@@ -117,6 +131,10 @@ export function createQueue(failed: (request: Request, error: unknown) => void):
     },
   }
   return queue
+}
+
+function noteRows({ rows }: Request, line: Request[], lines: Map<string, Request[]>): void {
+  for (const { name } of rows ?? []) lines.set(name, line)
 }
 
 /** Records the rules of rows by name; false if one of the rows has other rules in this trip. */
