@@ -18,9 +18,10 @@ import {
   tokenBucket,
   unlimited,
 } from 'sluice'
+import { redisStore } from 'sluice/redis'
 import { type RemoteRows, remoteStore } from 'sluice/remote'
 import { sharedMemoryStore } from 'sluice/shared-memory'
-import { type ManualClock, manualClock } from 'sluice/testing'
+import { type ManualClock, manualClock, redisStandIn } from 'sluice/testing'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../packages/sluice/src/testing/random.ts'
 import { useRedis } from './redis/fixture.ts'
@@ -66,6 +67,16 @@ const makers: Record<string, () => Made> = {
   remoteStore: () => on((clock) => remoteStore(mapRows(clock, 'all'), { clock })),
   'remoteStore, row by row': () => on((clock) => remoteStore(mapRows(clock, 'row'), { clock })),
   redisStore: () => timedStore(redis.client),
+  'redisStore on redisStandIn': () =>
+    on((clock) => {
+      const standIn = redisStandIn(clock.nowUs)
+      const call = async (command: string, args: string[]) => {
+        const reply = standIn.call(command, args)
+        if (reply instanceof Error) throw reply
+        return reply
+      }
+      return redisStore({ call })
+    }),
 }
 
 const START_US = Date.UTC(2100, 0) * 1_000

@@ -89,44 +89,66 @@ const decide: Script = (rows, keys, [deadline, json, ...words], nowUs) => {
   const sets = setsOf(json)
   if (isPast(deadline, nowUs) || !sets.every(({ edges }) => isWithin(edges, nowUs))) return [nowUs]
   const values = keys.map((key) => rows.get(key)?.text ?? null)
-  const opened = new Map<number, OpenRow>()
   const write = (i: number, row: OpenRow) => {
     if (row.isChanged) save(rows, keys[i], closeRow(row, nowUs, true, rows.get(keys[i])?.expiresMs))
   }
-  for (const [i, word] of words.slice(0, keys.length).entries()) {
-    if (word === '-') continue
-    const { row: own } = setOf(sets, word)
-    const isAlone = !word.endsWith('@')
-    const row = openRow(isAlone ? own : freshRow(own), values[i], nowUs)
-    if (row.isCarried) continue
-    if (!isAlone) {
-      opened.set(i, row)
+  if (words[0].startsWith('[')) {
+    const opened = actOnPlan(JSON.parse(words[0]), sets, values, nowUs)
+    for (const [i, row] of opened) write(i, row)
+  } else {
+    for (const [i, word] of words.entries()) {
+      if (word === '-') continue
+      const row = openRow(setOf(sets, word).row, values[i], nowUs)
+      if (row.isCarried) continue
+      actAll(requestsIn(word, sets), nowUs)
+      write(i, row)
+    }
+  }
+  return [...values, nowUs]
+}
+
+type Plan = readonly (number | string)[]
+
+/** Executes the requests of a plan, and returns the rows that it opened by their places. */
+function actOnPlan(
+  plan: Plan,
+  sets: readonly ToldSet[],
+  values: readonly (string | null)[],
+  nowUs: number,
+): ReadonlyMap<number, OpenRow> {
+  const own = values.map((_, i) => sets[Number(plan[i]) - 1]?.set)
+  const opened = new Map<number, OpenRow>()
+  for (const [i, set] of own.entries()) {
+    const row = set && openRow(freshRow(set.row), values[i], nowUs)
+    if (row && !row.isCarried) opened.set(i, row)
+  }
+  for (const [places, calls] of requestsOfPlan(plan.slice(values.length))) {
+    const rows = places.flatMap((place) => opened.get(place) ?? [])
+    if (rows.length < places.length) continue
+    const set = jointOf(places.map((place) => own[place]))
+    const told = places.flatMap((place) => toldIn(own[place]))
+    const named = set.parts.map((part) => ({ name: '', set: part.set }))
+    actJointAll(requestsOfSet(calls, set, told, named), rows, nowUs)
+  }
+  return opened
+}
+
+/** Splits the requests of a plan: the places of the rows of each, and the request as a text. */
+function* requestsOfPlan(plan: Plan): Iterable<[places: number[], calls: string]> {
+  const placesOf = (rows: Plan) => rows.map((row) => Number(row) - 1)
+  for (let at = 0; at < plan.length; ) {
+    const given = plan[at]
+    if (typeof given === 'string') {
+      const [rows, calls] = given.split('@')
+      yield [placesOf(rows.split(',')), calls]
+      at += 1
       continue
     }
-    actAll(requestsIn(word, sets), nowUs)
-    write(i, row)
+    const units = at + 1 + given
+    const end = units + 1 + Number(plan[units])
+    yield [placesOf(plan.slice(at + 1, units)), `c${plan.slice(units + 1, end).join()}x1`]
+    at = end
   }
-  for (const word of words.slice(keys.length)) {
-    const places = word
-      .split('@')[0]
-      .split(',')
-      .map((place) => Number(place) - 1)
-    if (!places.every((place) => opened.has(place))) continue
-    const set = jointOf(places.map((place) => setOf(sets, words[place])))
-    const first = requestsOfSet(
-      word,
-      set,
-      places.flatMap((place) => toldIn(setOf(sets, words[place]))),
-      set.parts.map(({ set: own }) => ({ name: '', set: own })),
-    )
-    actJointAll(
-      first,
-      places.map((place) => opened.get(place)!),
-      nowUs,
-    )
-  }
-  for (const [i, row] of opened) write(i, row)
-  return [...values, nowUs]
 }
 
 /** Combines the rules of several rows into one set, in the order of the rows. */
@@ -174,7 +196,7 @@ function isPast(deadline: string, nowUs: number): boolean {
 
 /** Returns the rules of a word of the script. The default is the first set. */
 function setOf(sets: readonly ToldSet[], word: string): RemoteRules {
-  return sets[word.includes('@') ? Number.parseInt(word, 10) - 1 : 0].set
+  return sets[/[@:]/.test(word) ? Number.parseInt(word, 10) - 1 : 0].set
 }
 
 const verbs = Object.fromEntries(
@@ -184,7 +206,8 @@ const verbs = Object.fromEntries(
 /** Decodes the requests of a word of the script, each linked to the next one. */
 function requestsIn(word: string, sets: readonly ToldSet[]): Request {
   const set = setOf(sets, word)
-  return requestsOfSet(word.includes('@') ? word : `c${word}x1`, set, toldIn(set))
+  const calls = word.includes('@') ? word : `c${word.split(':').at(-1)}x1`
+  return requestsOfSet(calls, set, toldIn(set))
 }
 
 /** Tells for each line of a row whether its rule is no penalty, which decisions leave out. */
