@@ -20,8 +20,8 @@ function withLimiter(bug: string, wrap: (limiter: Limiter) => Limiter): Twin {
       const store = {
         kind: 'async',
         clock,
-        createLimiter(rules: Rule, { name, onDecision, penalty }: LimiterOptions) {
-          const options = { name, onDecision, penalty, store: inner }
+        createLimiter(rules: Rule, { name, onDecision, penalty, share }: LimiterOptions) {
+          const options = { name, onDecision, penalty, share, store: inner }
           return wrap(createLimiter(rules, options) as Limiter)
         },
       }
