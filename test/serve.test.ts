@@ -56,7 +56,7 @@ describe('sluice serve', () => {
     write('tiers: { free: 6/1h }\n')
     await expect.poll(() => limitOf(gateway), { timeout: 5_000 }).toBe('6')
     write('tiers: { free: 7/1x }\n')
-    await expect.poll(() => run.said, { timeout: 5_000 }).toContain('was not taken over')
+    await expect.poll(() => run.said, { timeout: 5_000 }).toContain('was not reloaded')
     expect(await limitOf(gateway)).toBe('6')
     truncateSync(file, 3_000_000_000)
     await expect.poll(() => run.said, { timeout: 5_000 }).toContain('it is larger than 1 MB')
@@ -76,7 +76,7 @@ describe('sluice serve', () => {
       .poll(() => run.said)
       .toContain('no request can have the key \\"alice\\", so it applies')
     write('tiers: { free: 5/1h }\nclients: { bob: free }\nupstreams: { main: echo }\n')
-    await expect.poll(() => run.said, { timeout: 5_000 }).toContain('has the key \\"bob\\"')
+    await expect.poll(() => run.said, { timeout: 5_000 }).toContain('can have the key \\"bob\\"')
   })
 
   it('says nothing of clients where only programs ask', async () => {
@@ -103,7 +103,7 @@ describe('sluice serve', () => {
     writeFileSync(join(folder, 'c.yaml'), config)
     const third = sluice('serve', '--config', join(folder, 'c.yaml'))
     expect(await third.exit).toBe(2)
-    expect(third.said).toContain('is not a file of assignments')
+    expect(third.said).toContain('is not a valid file of assignments')
   })
 
   it('finishes what is under way on SIGTERM, and ends with 0', async () => {
@@ -135,7 +135,7 @@ describe('sluice serve', () => {
     writeFileSync(file, JSON.stringify({ listen: new URL(gateway).host, tiers: { free: '5/1h' } }))
     const second = sluice('serve', '--config', file)
     expect(await second.exit).toBe(1)
-    expect(second.said).toMatch(/^sluice: cannot listen at 127.0.0.1:\d+: something listens there/)
+    expect(second.said).toMatch(/^sluice: cannot listen at 127.0.0.1:\d+: the port is in use/)
     expect(second.said).not.toContain('    at ')
   })
 
@@ -259,7 +259,7 @@ describe('sluice serve --workers', () => {
         fetch(`${api}/metrics`, { signal: AbortSignal.timeout(3_000) }).catch(() => {}),
       )
       process.kill(pids()[0], 'SIGKILL')
-      await expect.poll(() => run.said).toContain('a worker has ended')
+      await expect.poll(() => run.said).toContain('worker exited')
       await Promise.all(scrapes)
       expect(await total()).toBe(8)
       expect((await ask(gateway, 'alice')).status).toBe(200)

@@ -108,7 +108,7 @@ describe('a WebSocket', () => {
     const { open, log } = await serve(() => {}, { timeoutMs: 50 })
     const client = open()
     await expect.poll(() => client.said).toMatch(/^HTTP\/1\.1 504 .*application\/problem\+json/s)
-    const told = { upstream: 'main', error: 'ETIMEDOUT', msg: 'an upstream does not answer' }
+    const told = { upstream: 'main', error: 'ETIMEDOUT', msg: 'upstream failed' }
     expect(log).toContainEqual(expect.objectContaining(told))
   })
 

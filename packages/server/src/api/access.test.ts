@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { type Access, forbids } from './access.ts'
 
-/** What a caller is answered: a status, or 200 if it may. */
+/** The status of the answer; 200 if the caller has access. */
 function ask(
   headers: Record<string, string>,
   wanted: Access = 'full',
@@ -16,7 +16,7 @@ function ask(
 const host = '127.0.0.1:8081'
 
 describe('access without tokens', () => {
-  it('is for the machine itself, and for the pages that it serves itself', () => {
+  it('is for local callers, and for the pages that the service serves', () => {
     expect(ask({ host })).toBe(200)
     expect(ask({ host, origin: `http://${host}` })).toBe(200)
     expect(ask({ host, origin: `http://${host}`, 'sec-fetch-site': 'same-origin' })).toBe(200)
@@ -48,7 +48,7 @@ describe('access without tokens', () => {
     (name) => {
       expect(ask({ host, [name]: 'somebody' }, 'read')).toBe(403)
       expect(ask({ host, [name]: 'somebody' }, 'full')).toBe(403)
-      // A proxy that asks for a decision is near, whomever it asks for.
+      // A local proxy that requests a decision may forward any client.
       expect(ask({ host, [name]: 'somebody' }, 'check')).toBe(200)
     },
   )
@@ -77,7 +77,7 @@ describe('access without tokens', () => {
 })
 
 describe('access with tokens', () => {
-  it('is by token from everywhere, and for decisions also near by', () => {
+  it('needs a token from everywhere, except for local decisions', () => {
     const tokens = [
       { token: 'look', access: 'read' as const },
       { token: 'change', access: 'full' as const },
@@ -90,7 +90,7 @@ describe('access with tokens', () => {
     expect(ask({ host }, 'check', '127.0.0.1', tokens)).toBe(200)
   })
 
-  it('takes a field of its own before Authorization, which may be a client’s', () => {
+  it('prefers its own header to Authorization, which may be a client’s', () => {
     const tokens = [{ token: 'change', access: 'full' as const }]
     const by = (headers: Record<string, string>) =>
       ask({ host: 'api', ...headers }, 'full', '192.0.2.1', tokens)

@@ -1,19 +1,19 @@
 import type { Decision } from 'sluice'
 import { isEnforced } from '../decided.ts'
 
-/** Answer is a decision as `POST /v1/check` tells it; JSON makes null of what is infinite. */
+/** Answer is a decision as `POST /v1/check` returns it; JSON turns infinite values into null. */
 export interface Answer extends Decision {
   /** Set for a route in shadow mode: `allowed` is false for a blocked key only. */
   readonly shadow?: true
-  /** What would have been decided without shadow mode; goes with `shadow`. */
+  /** The decision without shadow mode; set together with `shadow`. */
   readonly wouldAllow?: boolean
-  /** Set where no waiting helps, because the cost is above a capacity: `retryAfterMs` is infinite. */
+  /** Set if the cost is above a capacity, so that no waiting helps: `retryAfterMs` is infinite. */
   readonly never?: true
 }
 
 /**
- * answerOf tells what a decision comes to on a route. In shadow mode the figures are those of the
- * rules, but for `delayMs`: such a route delays no request.
+ * answerOf applies shadow mode to a decision. Its numbers stay those of the rules, except
+ * `delayMs`: a route in shadow mode delays no request.
  */
 export function answerOf(decision: Answer, isShadow: boolean): Answer {
   if (!isShadow) return decision
@@ -22,7 +22,7 @@ export function answerOf(decision: Answer, isShadow: boolean): Answer {
   return { ...decision, allowed, shadow: true, wouldAllow, delayMs: 0 }
 }
 
-/** neverOf is the refusal of a cost above a capacity. `seen` is how the key stands, at cost 0. */
+/** neverOf is the refusal of a cost above a capacity. `seen` is a peek at the key with cost 0. */
 export function neverOf(seen: Decision, cost: number): Answer {
   const retryAfterMs = Number.POSITIVE_INFINITY
   const rules = seen.rules.map((each) => (each.capacity < cost ? { ...each, retryAfterMs } : each))

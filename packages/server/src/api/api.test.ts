@@ -11,7 +11,7 @@ const tokens = [
   { token: 'change', access: 'full' },
 ] as const
 
-/** What the service adds itself. */
+/** Routes that the service adds. */
 const addedByApp = ['/v1/auth', '/v1/live']
 
 function make(options: Partial<ApiOptions> = {}) {
@@ -38,7 +38,7 @@ function make(options: Partial<ApiOptions> = {}) {
   })
 }
 
-/** All that only those with a token may call, but for what the service adds itself. */
+/** All operations that need access, except those that the service adds. */
 const guarded = Object.entries(operations).flatMap(([path, methods]) =>
   Object.entries(methods)
     .filter(([, { access }]) => (access === 'read' || access === 'full') && path !== '/v1/live')
@@ -60,9 +60,9 @@ describe('docs/reference/http-api.md', () => {
 })
 
 describe('the API', () => {
-  it('has much that needs a token', () => expect(guarded.length).toBeGreaterThan(10))
+  it('has many operations that need a token', () => expect(guarded.length).toBeGreaterThan(10))
 
-  it.each(guarded)('lets nobody $method $path without $access access', async (operation) => {
+  it.each(guarded)('refuses $method $path without $access access', async (operation) => {
     const { method, path, access } = operation
     const app = await make()
     const ask = async (token?: string) => {
@@ -73,11 +73,11 @@ describe('the API', () => {
     expect([await ask(), await ask('wrong')]).toEqual([401, 401])
     if (access === 'full') expect(await ask('look')).toBe(403)
     else expect(await ask('look')).toBe(200)
-    // It may complain about the body, which is not there.
+    // The missing body may be an error.
     expect([200, 400]).toContain(await ask('change'))
   })
 
-  it('keeps to itself what is wrong with it', async () => {
+  it('does not reveal internal errors', async () => {
     const top = () => Promise.reject(new Error('connect to redis://:secret@10.0.0.1'))
     const headers = { authorization: 'Bearer look' }
     const response = await (await make({ top })).inject({ url: '/v1/top', headers })
@@ -86,11 +86,11 @@ describe('the API', () => {
       type: 'about:blank',
       title: 'Internal Server Error',
       status: 500,
-      detail: 'Something is wrong here.',
+      detail: 'Internal error.',
     })
   })
 
-  it('says why nothing should be sent to it', async () => {
+  it('says why it is not ready', async () => {
     expect((await (await make()).inject('/readyz')).json()).toEqual({ status: 'ready' })
     const app = await make({ notReady: () => 'The store is away.' })
     expect((await app.inject('/readyz')).json()).toMatchObject({
@@ -100,7 +100,7 @@ describe('the API', () => {
     })
   })
 
-  it('describes everything that is there, and nothing else', async () => {
+  it('describes all operations, and no others', async () => {
     const seen: string[] = []
     const app = await make({
       add: (app) => {

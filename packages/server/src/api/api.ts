@@ -12,7 +12,7 @@ import { openApi } from './openapi.ts'
 import { refuseUnknownQueries } from './queries.ts'
 import { addSettle } from './settle.ts'
 
-/** ApiOptions are what the API is made of; `current` may change between two requests. */
+/** ApiOptions are the parts of the API; `current` may change between two requests. */
 export interface ApiOptions {
   readonly logger: Logger
   readonly version: string
@@ -20,34 +20,34 @@ export interface ApiOptions {
     readonly limits: Limits
     readonly settings: Pick<Settings, 'admin' | 'routes' | 'clients' | 'overrides'>
   }
-  /** Why requests should not be sent here, or undefined if all is well. */
+  /** Why the service is not ready for requests, or undefined if it is. */
   notReady(): string | undefined
   metrics(): Promise<{ readonly text: string; readonly type: string }>
   top(count: number): Promise<readonly object[]>
   reload(): Promise<void>
   onDecision(told: ApiDecision): void
-  /** A refusal of a cost that no rule could ever admit. */
+  /** A refusal of a cost above the capacity of a rule. */
   onUndecided(told: { readonly route: string; readonly reason: string }): void
-  /** A charge or a refund that was made. */
+  /** A charge or a refund that has been made. */
   onSettled(told: { readonly route: string; readonly verb: 'charge' | 'refund' }): void
-  /** What else is served here, with the way to guard it. */
+  /** Adds more routes, with the guard of the API. */
   add?(app: FastifyInstance, guard: AccessGuard): void
 }
 
-/** ApiDecision is a decision that was asked for; `seconds` is how long it took, if by itself. */
+/** ApiDecision is a decision for a caller; `seconds` is its duration, undefined within a batch. */
 export interface ApiDecision {
   readonly route: string
   readonly key: string
-  /** The tier that was asked for, in place of the key's own. */
+  /** The tier that the call names, instead of the key's own. */
   readonly tier: string | undefined
   readonly cost: number
   readonly decision: Decision
-  /** Refused by a rule, and let through: the route is in shadow mode. */
+  /** Refused by a rule, but let through since the route is in shadow mode. */
   readonly shadowed: boolean
   readonly seconds: number | undefined
 }
 
-/** AccessGuard makes a hook that lets only those through who may. */
+/** AccessGuard makes a hook that lets only authorized callers through. */
 export type AccessGuard = (
   wanted: Access,
 ) => (request: FastifyRequest, reply: FastifyReply, next: () => void) => void
@@ -63,11 +63,11 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
     onProtoPoisoning: 'error',
     frameworkErrors: (error, _request, reply) => void send(reply, problem(400, error.message)),
   })
-  // Web pages can send text anywhere without asking; JSON they cannot.
+  // A web page may send text/plain to any origin without a preflight, but not JSON.
   app.removeContentTypeParser('text/plain')
   const guard: AccessGuard = (wanted) => (request, reply, next) => {
-    const told = forbids(request.raw, wanted, current().settings.admin)
-    if (told) send(reply, told)
+    const denied = forbids(request.raw, wanted, current().settings.admin)
+    if (denied) send(reply, denied)
     else next()
   }
 
@@ -99,7 +99,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
   options.add?.(app, guard)
 
   app.setNotFoundHandler((request, reply) =>
-    send(reply, problem(404, `There is no ${request.method} ${request.url} here.`)),
+    send(reply, problem(404, `There is no ${request.method} ${request.url}.`)),
   )
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) =>
     send(reply, problemOf(error, logger)),
@@ -107,7 +107,7 @@ export async function createApi(options: ApiOptions): Promise<FastifyInstance> {
   return app
 }
 
-/** Mistakes of the caller are told; what is wrong here is not for strangers. */
+/** Describes mistakes of the caller; details of internal errors go to the log only. */
 function problemOf(error: Error & { statusCode?: number }, logger: Logger): Problem {
   if (error instanceof SluiceError) {
     return problem(statuses[error.code] ?? 400, error.message, { code: error.code })
@@ -117,7 +117,7 @@ function problemOf(error: Error & { statusCode?: number }, logger: Logger): Prob
   if (status === 415) return problem(415, 'Send JSON, with Content-Type: application/json.')
   if (status < 500) return problem(status, error.message)
   logger.error(error)
-  return problem(500, 'Something is wrong here.')
+  return problem(500, 'Internal error.')
 }
 
 const statuses: Record<string, number> = {
@@ -136,7 +136,7 @@ export function wholeOf(name: string, text: string, least: number, most: number)
   )
 }
 
-/** Answers with a problem. */
-function send(reply: FastifyReply, told: Problem): FastifyReply {
-  return reply.code(told.status).type(PROBLEM_TYPE).send(problemText(told))
+/** Sends a problem. */
+function send(reply: FastifyReply, problem: Problem): FastifyReply {
+  return reply.code(problem.status).type(PROBLEM_TYPE).send(problemText(problem))
 }

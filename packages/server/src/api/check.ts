@@ -16,11 +16,11 @@ const manyExample = { checks: [{ key: 'alice' }, { key: 'bob', cost: 5 }] }
 const batch = z.strictObject({ checks: z.array(check).max(MOST_CHECKS) })
 
 /**
- * addCheck adds `POST /v1/check`: one decision, or up to 1,000 in order. JSON has no infinity: where
- * there is no limit, it is null.
+ * addCheck adds `POST /v1/check`: one decision, or up to 1,000 in order. JSON has no infinity, so
+ * unlimited values are null.
  */
 export function addCheck(app: FastifyInstance, guard: AccessGuard, options: ApiOptions): void {
-  // Not async: where the store answers at once, so does this.
+  // Not async: with a synchronous store the response is sent synchronously.
   app.post('/v1/check', { onRequest: guard('check') }, (request, reply) => {
     const { body } = request
     if (typeof body === 'object' && body !== null && 'checks' in body) {
@@ -33,8 +33,8 @@ export function addCheck(app: FastifyInstance, guard: AccessGuard, options: ApiO
     const startMs = performance.now()
     const answer = (decided: Answer) => {
       const seconds = (performance.now() - startMs) / 1_000
-      const told = tell(question, decided, seconds, options)
-      return reply.type('application/json').send(decisionText(told))
+      const shown = report(question, decided, seconds, options)
+      return reply.type('application/json').send(decisionText(shown))
     }
     const never = (error: unknown) => refusedForEver(question, error).then(answer)
     let decision: Decision | Promise<Decision>
@@ -47,7 +47,7 @@ export function addCheck(app: FastifyInstance, guard: AccessGuard, options: ApiO
   })
 }
 
-/** Those for the same limiter are one call, which on Redis is one trip. */
+/** Decides all questions for one limiter in one call, which is one round trip on Redis. */
 async function decideAll(questions: readonly Question[], options: ApiOptions): Promise<Answer[]> {
   const groups = new Map<AnyLimiter, number[]>()
   for (const [i, { limiter }] of questions.entries()) {
@@ -60,13 +60,15 @@ async function decideAll(questions: readonly Question[], options: ApiOptions): P
     const group = places.map((i) => questions[i])
     const decided = await askAll(limiter, group, options)
     for (const [j, i] of places.entries()) {
-      answers[i] = tell(questions[i], decided[j], undefined, options)
+      answers[i] = report(questions[i], decided[j], undefined, options)
     }
   }
   return answers
 }
 
-/** Asks one limiter; those that can never pass are taken out, as they would fail all of them. */
+/**
+ * Asks one limiter. Costs above the capacity are answered apart, since they would fail the call.
+ */
 async function askAll(
   limiter: AnyLimiter,
   questions: readonly Question[],
@@ -89,7 +91,7 @@ async function askAll(
   }
 }
 
-/** The least capacity of the rules that decide. */
+/** The smallest capacity of the deciding rules. */
 function capacityOf({ key, route, tier }: Question, { current }: ApiOptions): number {
   const { limits, settings } = current()
   const own = settings.routes.find(({ name }) => name === route)?.rules
@@ -97,7 +99,7 @@ function capacityOf({ key, route, tier }: Question, { current }: ApiOptions): nu
   return Math.min(...rules.map(({ capacity }) => capacity))
 }
 
-/** Answers for a limiter that threw because no waiting helps; other errors are the caller's. */
+/** Answers if the limiter threw because the cost is above the capacity; rethrows other errors. */
 async function refusedForEver(
   { limiter, key, cost, call }: Question,
   error: unknown,
@@ -110,8 +112,8 @@ function exceeds(error: unknown): boolean {
   return error instanceof SluiceError && error.code === 'SLUICE_COST_EXCEEDS_CAPACITY'
 }
 
-/** Tells those who count, and gives what the caller is told. */
-function tell(
+/** Reports a decision to metrics and logs, and returns the answer of the caller. */
+function report(
   { route, key, tier, cost, isShadow }: Question,
   decision: Answer,
   seconds: number | undefined,

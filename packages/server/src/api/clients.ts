@@ -15,8 +15,8 @@ const rulesBody = z.strictObject({
 const MOST_LISTED = 1_000
 
 /**
- * addClients adds the management of tiers and overrides. A change holds from the next request on,
- * in this process, also when the configuration is read again, and after a restart if it is saved.
+ * addClients adds the management of tiers and overrides. A change applies from the next request on
+ * and survives a reload of the configuration, and also a restart if assignments are stored.
  */
 export function addClients(
   app: FastifyInstance,
@@ -38,7 +38,7 @@ export function addClients(
   app.put<Named>('/v1/clients/:key/tier', change, async ({ params: { key }, body }) => {
     const { policy, assignments } = limits()
     const { tier } = readBody(tierBody, body, { tier: policy.tierOf(key) })
-    // An unknown tier, or a key that is none, is told here. No client has an empty key.
+    // Throws for an unknown tier or an invalid key. No client has the empty key.
     localLimiter(policy.rulesFor('', tier)).peek(key)
     await assignments.setTier(key, tier)
     return { key, tier }
@@ -50,7 +50,7 @@ export function addClients(
   })
   app.put<Named>('/v1/clients/:key/rules', change, async ({ params: { key }, body }) => {
     const texts = [readBody(rulesBody, body, { rules: '100/1m burst 20' }).rules].flat()
-    // Rules that do not go together are told here, and not to the client.
+    // Throws for rules that cannot be combined, before a client would meet the error.
     localLimiter(texts.map(serviceRule)).peek(key)
     await limits().assignments.setRules(key, texts)
     return { key, rules: texts }
@@ -61,7 +61,9 @@ export function addClients(
   })
 }
 
-/** A client with a tier or rules of its own: given over the API, which counts, or in the file. */
+/**
+ * A client with its own tier or rules: from the API, which takes precedence, or the configuration.
+ */
 interface ListedClient {
   readonly key: string
   readonly tier: string | null
@@ -69,7 +71,7 @@ interface ListedClient {
   readonly origin: 'api' | 'config'
 }
 
-/** Those that were given something at run time, then those of the configuration. */
+/** Clients with assignments first, then those of the configuration. */
 function clientsOf({ limits, settings }: ReturnType<ApiOptions['current']>): ListedClient[] {
   const { tiers, rules } = limits.assignments
   const { clients, overrides } = settings

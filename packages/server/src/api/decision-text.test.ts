@@ -12,14 +12,14 @@ const ms = fc.oneof(
 const figures = {
   capacity: units,
   remaining: units,
-  // What can never pass has no end to wait for.
+  // A request that can never pass has an infinite wait.
   retryAfterMs: fc.oneof(ms, fc.constant(Number.POSITIVE_INFINITY)),
   resetAfterMs: ms,
 }
 const rule = fc.string({ unit: 'binary', maxLength: 5 })
 
 describe('decisionText', () => {
-  it('is what JSON.stringify makes of an answer, marked or not', () => {
+  it('equals JSON.stringify of an answer, with marks or without', () => {
     const marks = [{}, { never: true }, { shadow: true, wouldAllow: true }]
     const shadowed = { shadow: true, wouldAllow: false }
     const mark = fc.constantFrom(...marks, shadowed, { never: true, ...shadowed })
@@ -42,7 +42,7 @@ describe('decisionText', () => {
     )
   })
 
-  it('has all that real decisions have, in the same order', () => {
+  it('has all fields of real decisions, in the same order', () => {
     const limiter = createLimiter([parseRule('1/1s'), parseRule('7/1h fixed-window')])
     for (let i = 0; i < 3; i += 1) {
       const decision = limiter.check('a')

@@ -2,8 +2,8 @@ import type { Decision } from 'sluice'
 import type { Answer } from './answer.ts'
 
 /**
- * decisionText is what `JSON.stringify` makes of an answer, in half of the time: it is most of what
- * `POST /v1/check` takes.
+ * decisionText returns what `JSON.stringify` makes of an answer in half the time, which is most of
+ * the time that `POST /v1/check` takes.
  */
 export function decisionText(answer: Answer): string {
   const { allowed, rules, source } = answer
@@ -26,7 +26,7 @@ function figures({ capacity, remaining, retryAfterMs, resetAfterMs }: Figures): 
   return `"capacity":${finite(capacity)},"remaining":${finite(remaining)},"retryAfterMs":${finite(retryAfterMs)},"resetAfterMs":${resetAfterMs}`
 }
 
-/** JSON has no infinity. */
+/** JSON has no infinity, so it becomes null. */
 function finite(value: number): number | null {
   return value === Number.POSITIVE_INFINITY ? null : value
 }
@@ -34,7 +34,7 @@ function finite(value: number): number | null {
 const texts = new Map<string, string>()
 const MOST_TEXTS = 1_000
 
-/** Rules have few names. */
+/** Cached, since rules have few names. */
 function quoted(name: string): string {
   const known = texts.get(name)
   if (known !== undefined) return known

@@ -10,7 +10,7 @@ import { routesFor } from './routes-for.ts'
 const MOST_LISTED = 1_000
 const block = z.strictObject({ duration: z.union([z.string(), z.number()]) })
 
-/** addKeys adds what operators ask about keys: status, listing, reset and blocks. */
+/** addKeys adds the administration of keys: status, listing, reset and blocks. */
 export function addKeys(
   app: FastifyInstance,
   guard: AccessGuard,
@@ -72,17 +72,17 @@ function named(all: Limits['all'], name: string): Limits['all'] {
   const known = [...all.keys()].map((each) => JSON.stringify(each)).join(', ')
   throw new SluiceError(
     'SLUICE_OPTION',
-    `there is no limiter ${JSON.stringify(name)}. There are: ${known}.`,
+    `there is no limiter ${JSON.stringify(name)}. Known: ${known}.`,
   )
 }
 
-/** A wish that can be left out, and not denied: keys that are not blocked are not listed alone. */
+/** Reads a flag that is `true` or missing: `false` would suggest a list of unblocked keys only. */
 function onlyTrue(name: string, text: string | undefined): boolean {
   if (text === undefined || text === 'true') return text === 'true'
   throw new SluiceError('SLUICE_OPTION', `${name} must be true, or left out.`)
 }
 
-/** A page of the keys that are wanted, of one limiter after the other; `next` begins another. */
+/** Lists a page of the wanted keys of all limiters; `next` is where the next page begins. */
 async function page(
   limiters: Limits['all'],
   isWanted: (key: string, decision: Decision) => boolean,

@@ -1,13 +1,13 @@
 import { chargeAnswer, checkAnswer, checkBody, refundAnswer, settleBody } from './schemas.ts'
 
-/** One operation of the API: what it is for, and what it takes. */
+/** One operation of the API. */
 interface Operation {
   readonly summary: string
   readonly body?: object
-  /** The schema of what it answers with 200. */
+  /** The schema of its 200 response. */
   readonly answer?: object
   readonly query?: Readonly<Record<string, string>>
-  /** Who may call it; everybody if left out. */
+  /** Who may call it; if left out, no access is needed. */
   readonly access?: 'check' | 'read' | 'full'
 }
 
@@ -18,41 +18,44 @@ const one = (name: string, description: string) => ({
   properties: { [name]: { type: 'string', description } },
 })
 
-/** operations are all of the API: path and method → what it is. */
+/** operations lists the whole API: path and method → operation. */
 export const operations: Readonly<Record<string, Readonly<Record<string, Operation>>>> = {
   '/v1/check': {
     post: {
-      summary: 'Decide, and spend',
+      summary: 'Decide, and spend the cost if allowed',
       ...{ body: checkBody, answer: checkAnswer, access: 'check' },
     },
   },
   '/v1/charge': {
     post: {
-      summary: 'Take units even if they do not fit; the debt has to refill first',
+      summary: 'Debit units unconditionally; the debt must refill before requests pass again',
       ...{ body: settleBody, answer: chargeAnswer, access: 'check' },
     },
   },
   '/v1/refund': {
     post: {
-      summary: 'Give units of a recent spend back, as far as the key had used them',
+      summary: 'Return units of a recent spend, at most what the key has used',
       ...{ body: settleBody, answer: refundAnswer, access: 'full' },
     },
   },
-  '/v1/auth': { get: { summary: 'Decide for a proxy that asks first', access: 'check' } },
+  '/v1/auth': { get: { summary: 'Decide for a proxy (forward auth)', access: 'check' } },
   '/v1/keys': {
     get: {
-      summary: 'Keys that are not fresh, of all limiters or one, page by page',
+      summary: 'List keys in use, of all limiters or one, page by page',
       query: {
         ...{ filter: 'string', limiter: 'string', blocked: 'boolean' },
         ...{ from: 'integer', count: 'integer' },
       },
       access: 'read',
     },
-    delete: { summary: 'Forget what everybody has used', access: 'full' },
+    delete: { summary: 'Reset all keys', access: 'full' },
   },
   '/v1/keys/{key}': {
-    get: { summary: 'What is left, and whether cost 1 would pass; spends nothing', access: 'read' },
-    delete: { summary: 'Forget what a key has used, and lift its block', access: 'full' },
+    get: {
+      summary: 'Show what is left, and what each limiter and route would decide; spends nothing',
+      access: 'read',
+    },
+    delete: { summary: 'Reset a key, and lift its block', access: 'full' },
   },
   '/v1/keys/{key}/block': {
     post: { summary: 'Block a key', body: one('duration', "such as '10m'"), access: 'full' },
@@ -60,38 +63,46 @@ export const operations: Readonly<Record<string, Readonly<Record<string, Operati
   },
   '/v1/clients': {
     get: {
-      summary: 'Clients with a tier or rules of their own, given at run time or configured',
+      summary: 'List clients with their own tier or rules, assigned at run time or configured',
       query: { filter: 'string', from: 'integer', count: 'integer' },
       access: 'read',
     },
   },
   '/v1/clients/{key}/tier': {
-    put: { summary: 'Give a client a tier', body: one('tier', 'its name'), access: 'full' },
-    delete: { summary: 'Take it back', access: 'full' },
+    put: {
+      summary: 'Assign a tier to a client',
+      body: one('tier', 'the name of the tier'),
+      access: 'full',
+    },
+    delete: { summary: 'Remove the assigned tier', access: 'full' },
   },
   '/v1/clients/{key}/rules': {
     put: {
-      summary: 'Give a client rules of its own',
-      body: one('rules', "such as '100/1m burst 20'; also a list"),
+      summary: 'Assign rules to a client, in place of its tier',
+      body: one('rules', "such as '100/1m burst 20', or a list of rules"),
       access: 'full',
     },
-    delete: { summary: 'Take them back', access: 'full' },
+    delete: { summary: 'Remove the assigned rules', access: 'full' },
   },
   '/v1/top': {
-    get: { summary: 'Who is refused most', query: { count: 'integer' }, access: 'read' },
+    get: {
+      summary: 'List the top clients by refusals',
+      query: { count: 'integer' },
+      access: 'read',
+    },
   },
   '/v1/live': {
     get: {
-      summary: 'What happens, as server-sent events: start, about, second, and key for one key',
+      summary: 'Live traffic as server-sent events: start, about, second, and key for one key',
       query: { key: 'string' },
       access: 'read',
     },
   },
-  '/v1/reload': { post: { summary: 'Read the configuration again', access: 'full' } },
+  '/v1/reload': { post: { summary: 'Reload the configuration', access: 'full' } },
   '/v1/openapi.json': { get: { summary: 'This document' } },
   '/metrics': { get: { summary: 'Metrics for Prometheus', access: 'read' } },
-  '/healthz': { get: { summary: 'Whether the process is alive' } },
-  '/readyz': { get: { summary: 'Whether requests should be sent here' } },
+  '/healthz': { get: { summary: 'Liveness probe' } },
+  '/readyz': { get: { summary: 'Readiness probe' } },
 }
 
 /** openApi is the description of the API for tools (OpenAPI 3.1). */
@@ -107,13 +118,13 @@ export function openApi(version: string): object {
     info: {
       title: 'Sluice',
       version,
-      description: 'Decisions about who may go ahead, and what operators need.',
+      description: 'Rate-limit decisions, administration and metrics.',
     },
     components: {
       securitySchemes: { token: { type: 'http', scheme: 'bearer' } },
       responses: {
         problem: {
-          description: 'What is wrong (RFC 9457)',
+          description: 'An error (RFC 9457)',
           content: { 'application/problem+json': { schema: { type: 'object' } } },
         },
       },
@@ -138,7 +149,7 @@ function described(path: string, operation: Operation): object {
     ...(body ? { requestBody: { required: true, ...inJson(body) } } : {}),
     ...(access ? { security: [{ token: [] }, {}] } : {}),
     responses: {
-      200: { description: 'Done', ...(answer ? inJson(answer) : {}) },
+      200: { description: 'Success', ...(answer ? inJson(answer) : {}) },
       default: { $ref: '#/components/responses/problem' },
     },
   }

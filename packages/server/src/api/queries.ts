@@ -3,20 +3,20 @@ import { SluiceError } from 'sluice'
 import { operations } from './openapi.ts'
 
 /**
- * refuseUnknownQueries makes all that operators call refuse parameters that its description does not
- * have: a filter that is misspelt must not widen what is listed, or reset.
+ * refuseUnknownQueries makes administrative operations refuse query parameters that they do not
+ * have: a misspelt filter must not widen what is listed or reset.
  */
 export function refuseUnknownQueries(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
     const path = route.url.replace(':key', '{key}')
-    // Fastify answers HEAD, too, where there is a GET.
+    // Fastify adds a HEAD route to each GET.
     const method = route.method === 'HEAD' ? 'get' : String(route.method).toLowerCase()
     const operation = operations[path]?.[method]
     const isForOperators = operation?.access === 'read' || operation?.access === 'full'
-    // Scrapers may add what they like.
+    // Scrapers may add their own parameters.
     if (!isForOperators || path === '/metrics') return
     const known = Object.keys(operation.query ?? {})
-    // After the check of who is asking.
+    // Runs after the access check.
     route.preHandler = (request, _reply, next) => {
       for (const [name, value] of Object.entries(request.query as object)) {
         if (!known.includes(name)) return next(unknown(name, known))
@@ -28,10 +28,10 @@ export function refuseUnknownQueries(app: FastifyInstance): void {
 }
 
 function unknown(name: string, known: readonly string[]): SluiceError {
-  const those = known.length > 0 ? `There are: ${known.join(', ')}.` : 'It takes none.'
+  const those = known.length > 0 ? `Known: ${known.join(', ')}.` : 'It takes none.'
   return new SluiceError(
     'SLUICE_OPTION',
-    `there is no query parameter ${JSON.stringify(name)} here. ${those}`,
+    `unknown query parameter ${JSON.stringify(name)}. ${those}`,
   )
 }
 

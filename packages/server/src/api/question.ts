@@ -4,15 +4,15 @@ import { type AnyLimiter, OWN } from '../limits.ts'
 import { MOST_UNITS } from '../most-units.ts'
 import type { ApiOptions } from './api.ts'
 
-/** askedFields are the fields of a body that name the key, and the tier or route whose rules count. */
+/** askedFields are the fields of a body that name the key, and the tier or route that decides. */
 export const askedFields = {
   key: z.string(),
   tier: z.string().optional(),
-  /** The name of a route with rules of its own; default: the rules of the key's tier. */
+  /** The name of a route with its own rules; default: the rules of the key's tier. */
   route: z.string().optional(),
 }
 
-/** Asked is what a body says, checked for its shape only. */
+/** Asked is the body of a call, checked for its shape only. */
 export interface Asked {
   readonly key: string
   readonly cost?: number | undefined
@@ -20,21 +20,21 @@ export interface Asked {
   readonly route?: string | undefined
 }
 
-/** Question is what a limiter is asked. */
+/** Question is a call to a limiter. */
 export interface Question {
   readonly limiter: AnyLimiter
   readonly key: string
   readonly cost: number
-  /** The tier to name to the limiter; undefined for that of the key. */
+  /** The tier to decide by; undefined for the key's own. */
   readonly call: { readonly tier: string } | undefined
-  /** As they were asked for; an empty route stands for the rules of a tier. */
+  /** As named in the call; an empty route means the rules of a tier. */
   readonly route: string
   readonly tier: string | undefined
-  /** Whether the route refuses no request because of a rule. */
+  /** Whether the route is in shadow mode. */
   readonly isShadow: boolean
 }
 
-/** questionOf finds the limiter that a body asks; `at` says where in the body it stands. */
+/** questionOf finds the limiter for a body; errors name the field by the prefix `at`. */
 export function questionOf(
   { limits, settings }: ReturnType<ApiOptions['current']>,
   { key, cost = 1, tier, route }: Asked,
@@ -55,12 +55,14 @@ export function questionOf(
   throw new SluiceError(
     'SLUICE_OPTION',
     limiter
-      ? 'give a route or a tier, not both: a route with rules of its own has no tiers.'
-      : `no route ${JSON.stringify(route)} has rules of its own. There are: ${known || 'none'}.`,
+      ? 'give a route or a tier, not both: a route with its own rules has no tiers.'
+      : `no route ${JSON.stringify(route)} has its own rules. Known: ${known || 'none'}.`,
   )
 }
 
-/** checkCost throws unless a cost is a whole number in range; `remedy` is for one below 0. */
+/**
+ * checkCost throws unless a cost is a whole number in range; `remedy` is the hint for one below 0.
+ */
 export function checkCost(what: string, cost: number, remedy: string): void {
   if (Number.isInteger(cost) && cost >= 0 && cost <= MOST_UNITS) return
   const most = MOST_UNITS.toLocaleString('en')

@@ -10,15 +10,14 @@ describe('readBody', () => {
     [block, undefined, 'it is missing'],
     [block, null, 'it must be of type object'],
     [block, [], 'it must be of type object'],
-    [block, { for: '10m' }, 'duration is missing; for is not known'],
+    [block, { for: '10m' }, 'duration is missing; for is unknown'],
     [block, { duration: true }, 'duration must be of type string or number'],
     [checks, { checks: [{ key: 'a' }, { key: 1 }] }, 'checks.1.key must be of type string'],
     [checks, { checks: [{}] }, 'checks.0.key is missing'],
     [checks, { checks: Array(3).fill({ key: 'a' }) }, /^checks: Too big: .* <=2 items/],
   ])('says what is wrong, and what to send', (schema, body, problem) => {
     const said = () => readBody(schema, body, { duration: '10m' })
-    const [, wrong, example] =
-      /^the body is not as expected: (.*)\. Send (.*)\.$/.exec(messageOf(said)) ?? []
+    const [, wrong, example] = /^invalid body: (.*)\. Send (.*)\.$/.exec(messageOf(said)) ?? []
     expect(wrong).toMatch(problem)
     expect(example).toBe('{"duration":"10m"}')
   })

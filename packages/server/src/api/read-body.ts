@@ -1,7 +1,7 @@
 import { SluiceError } from 'sluice'
 import type { z } from 'zod'
 
-/** readBody checks the body of a request; it says all that is wrong with it, and what to send. */
+/** readBody checks the body of a request; its error lists every problem, and an example to send. */
 export function readBody<T extends z.ZodType>(
   schema: T,
   body: unknown,
@@ -12,14 +12,14 @@ export function readBody<T extends z.ZodType>(
   const problems = result.error.issues.map((issue) => inWords(issue, body))
   throw new SluiceError(
     'SLUICE_OPTION',
-    `the body is not as expected: ${problems.join('; ')}. Send ${JSON.stringify(example)}.`,
+    `invalid body: ${problems.join('; ')}. Send ${JSON.stringify(example)}.`,
   )
 }
 
 function inWords(issue: z.core.$ZodIssue, body: unknown): string {
   const { code, path, message } = issue
   const what = path.length > 0 ? path.join('.') : 'it'
-  if (code === 'unrecognized_keys') return `${issue.keys.join(', ')} is not known`
+  if (code === 'unrecognized_keys') return `${issue.keys.join(', ')} is unknown`
   if (isMissing(path, body)) return `${what} is missing`
   if (code === 'invalid_type') return `${what} must be of type ${issue.expected}`
   if (code !== 'invalid_union') return `${what}: ${message}`

@@ -3,24 +3,24 @@ import { isEnforced } from '../decided.ts'
 import type { AnyLimiter } from '../limits.ts'
 import type { ApiOptions } from './api.ts'
 
-/** RouteForecast is what a route would answer to a key now, at the cost of that route. */
+/** RouteForecast is what a route would decide for a key now, at the route's cost. */
 export interface RouteForecast {
   readonly route: string
-  /** `'tiers'`, or the route itself where it has rules of its own. */
+  /** `'tiers'`, or the name of the route if it has its own rules. */
   readonly limiter: string
   readonly cost: number
-  /** Whether the route is in shadow mode: `allowed` is false for a blocked key only. */
+  /** Whether the route is in shadow mode: `allowed` is then false for a blocked key only. */
   readonly shadow: boolean
   readonly allowed: boolean
-  /** What the rules say; differs from `allowed` in shadow mode only. */
+  /** The decision of the rules; differs from `allowed` in shadow mode only. */
   readonly wouldAllow: boolean
-  /** Infinite, and so null in JSON, where there is no limit. */
+  /** Infinite without a limit, which JSON turns into null. */
   readonly remaining: number
-  /** null if it could never pass: the cost is above the capacity. */
+  /** null if it can never pass, since the cost is above the capacity. */
   readonly retryAfterMs: number | null
 }
 
-/** routesFor asks the limiters of all routes with a limit, and spends nothing. */
+/** routesFor peeks at the limiters of all routes that have a limit. */
 export async function routesFor(
   key: string,
   { limits, settings }: ReturnType<ApiOptions['current']>,

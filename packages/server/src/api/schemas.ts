@@ -1,12 +1,12 @@
 import { MOST_UNITS } from '../most-units.ts'
 
-// JSON schemas of what `POST /v1/check`, `/v1/charge` and `/v1/refund` take and answer.
+// JSON schemas of the bodies and responses of `POST /v1/check`, `/v1/charge` and `/v1/refund`.
 
 const key = { type: 'string', minLength: 1, maxLength: 1_024 }
 const cost = { type: 'integer', minimum: 0, maximum: MOST_UNITS }
 const whose = {
-  tier: { type: 'string', description: 'in place of the tier of the key' },
-  route: { type: 'string', description: 'a route with rules of its own; not with a tier' },
+  tier: { type: 'string', description: "tier to decide by, in place of the key's own" },
+  route: { type: 'string', description: 'a route with its own rules; not together with a tier' },
 }
 const exactly = (required: readonly string[], properties: object) => ({
   type: 'object',
@@ -23,19 +23,19 @@ const manyChecks = exactly(['checks'], {
 const units = (description: string) => ({ type: ['integer', 'null'], description })
 const durationMs = (description: string) => ({ type: 'number', minimum: 0, description })
 const figures = {
-  capacity: units('the most that can ever be left; null where there is no limit'),
-  remaining: units('what is left; null where there is no limit'),
+  capacity: units('largest number of units that can be left; null without a limit'),
+  remaining: units('units left; null without a limit'),
   retryAfterMs: {
-    ...durationMs('when the same request passes; null if it never does'),
+    ...durationMs('time until the same request is admitted; null if it never is'),
     type: ['number', 'null'],
   },
-  resetAfterMs: durationMs('when the key is full again'),
+  resetAfterMs: durationMs('time until the key is full again'),
   delayMs: durationMs('how long to hold an allowed request (leaky bucket); 0 in shadow mode'),
 }
 const ofRule = exactly(['rule', ...Object.keys(figures), 'nextAfterMs'], {
   rule: { type: 'string' },
   ...figures,
-  nextAfterMs: durationMs('when `remaining` grows by one; 0 where the rule is full'),
+  nextAfterMs: durationMs('time until `remaining` grows by one; 0 if the rule is full'),
 })
 const decision = exactly(['allowed', ...Object.keys(figures), 'rule', 'rules', 'source'], {
   allowed: { type: 'boolean', description: 'whether the request may go ahead' },
@@ -53,23 +53,25 @@ const decision = exactly(['allowed', ...Object.keys(figures), 'rule', 'rules', '
   },
   wouldAllow: {
     type: 'boolean',
-    description: 'what would be decided without shadow mode; goes with `shadow`',
+    description: 'the decision without shadow mode; sent together with `shadow`',
   },
 })
 
-/** checkBody is what `POST /v1/check` takes. */
+/** checkBody is the body of `POST /v1/check`. */
 export const checkBody = { oneOf: [oneCheck, manyChecks] }
 
-/** checkAnswer is what it answers, by what it took. */
+/** checkAnswer is its response: one decision, or one per check. */
 export const checkAnswer = {
   oneOf: [decision, exactly(['decisions'], { decisions: { type: 'array', items: decision } })],
 }
 
-/** settleBody is what `POST /v1/charge` and `POST /v1/refund` take. */
+/** settleBody is the body of `POST /v1/charge` and `POST /v1/refund`. */
 export const settleBody = exactly(['key', 'cost'], { key, cost, ...whose })
 
-/** chargeAnswer says what was charged. */
+/** chargeAnswer is the response of `POST /v1/charge`. */
 export const chargeAnswer = exactly(['key', 'charged'], { key, charged: cost })
 
-/** refundAnswer says what was given back, as far as the key had used it. */
+/**
+ * refundAnswer is the response of `POST /v1/refund`, which returns at most what the key has used.
+ */
 export const refundAnswer = exactly(['key', 'refunded'], { key, refunded: cost })

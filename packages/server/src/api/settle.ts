@@ -9,8 +9,8 @@ const example = { key: 'alice', cost: 5 }
 
 /**
  * addSettle adds `POST /v1/charge` and `POST /v1/refund`, for costs that are known only afterwards.
- * A charge is a check that cannot be refused, and for those who may check. A refund makes limits
- * admit more, as a reset does, and is for those who may reset.
+ * A charge needs the same access as a check, since it cannot make limits admit more. A refund can,
+ * like a reset, so it needs the same access as a reset.
  */
 export function addSettle(app: FastifyInstance, guard: AccessGuard, options: ApiOptions): void {
   const { current, onSettled } = options

@@ -20,25 +20,25 @@ import { type OpenStore, openStore } from './open-store.ts'
 import { alone, type Peers } from './peers.ts'
 import { noteDecision, type Served, served } from './served.ts'
 
-/** AppOptions are what the service is made of. */
+/** AppOptions are the parts of the service. */
 export interface AppOptions {
   readonly settings: Settings
   readonly version: string
   readonly logger: Logger
-  /** Reads the configuration again; throws if it is not good. */
+  /** Reads the configuration again; throws if it is invalid. */
   reread(): Promise<Settings>
-  /** Who else serves; nobody by default. */
+  /** The processes that serve together; by default only this one. */
   readonly peers?: Peers
 }
 
 /** App is the running service. */
 export interface App {
-  /** Where the gateway and the API listen. */
+  /** The URLs of the gateway and the API. */
   readonly gatewayUrl: string
   readonly apiUrl: string
-  /** Reads the configuration again. If that is not good nothing changes, and it throws. */
+  /** Reloads the configuration. If it is invalid, nothing changes and the promise rejects. */
   reload(): Promise<void>
-  /** Lets what is under way finish, and accepts nothing new. */
+  /** Accepts nothing new, finishes the requests in progress, and closes the store. */
   close(): Promise<void>
 }
 
@@ -60,7 +60,7 @@ export async function startApp(options: AppOptions): Promise<App> {
   const parts = { version, logger, notes, store, storeEvents, assignments }
   let current = served(settings, parts)
   notes.metrics.reloaded(true)
-  // Redis would have to go through all of its keys.
+  // For Redis this would scan all keys.
   if (store.kind === 'sync') notes.metrics.observeStats(() => statsOf(current.limits))
 
   async function reload(): Promise<void> {
@@ -69,7 +69,7 @@ export async function startApp(options: AppOptions): Promise<App> {
       current = served(next, parts, current)
       warnOfFixed(settings, next, logger)
       notes.metrics.reloaded(true)
-      logger.info('the configuration has been read again')
+      logger.info('configuration reloaded')
     } catch (error) {
       notes.metrics.reloaded(false)
       throw error
@@ -108,14 +108,14 @@ export async function startApp(options: AppOptions): Promise<App> {
 
 function storeEventsOf({ address, trouble }: OpenStore, notes: Notes): StoreEvents {
   return {
-    // A call that waits for a connection knows only that it took too long.
+    // A call that waits for a connection knows only that it timed out.
     onDegraded: (limiter, { message }) =>
       notes.degraded({ limiter, address, error: trouble() ?? message }),
     onRecovered: notes.recovered,
   }
 }
 
-/** What cannot change while it runs. */
+/** Settings that need a restart. */
 const fixed = ['listen', 'api', 'store', 'limits', 'assignments', 'decisionLog'] as const
 
 function warnOfFixed(settings: Settings, next: Settings, logger: Logger): void {
@@ -126,7 +126,7 @@ function warnOfFixed(settings: Settings, next: Settings, logger: Logger): void {
   }
 }
 
-/** Lets the peers ask this process, too. */
+/** Answers questions of the other processes. */
 function answering(peers: Peers, { metrics, topKeys, live }: Notes, reload: () => Promise<void>) {
   peers.answer('metrics', metrics.figures)
   peers.answer('top', () => topKeys.top(MOST_TOP))
@@ -144,7 +144,7 @@ interface ApiParts {
   isClosing(): boolean
 }
 
-/** The API with the dashboard and forward auth; what it tells, it asks of all peers. */
+/** The API with the dashboard and forward auth; it gathers metrics and lists from all processes. */
 function openApi(parts: ApiParts): Promise<FastifyInstance> {
   const { version, logger, notes, peers, current } = parts
   const { metrics } = notes
@@ -155,9 +155,9 @@ function openApi(parts: ApiParts): Promise<FastifyInstance> {
     version,
     current,
     notReady() {
-      if (parts.isClosing()) return 'It is shutting down.'
+      if (parts.isClosing()) return 'The service is shutting down.'
       const isRefusing = notes.isDegraded() && current().settings.store.onFailure === 'closed'
-      return isRefusing ? 'The store is away, and everything is refused.' : undefined
+      return isRefusing ? 'The store is unavailable, and all requests are refused.' : undefined
     },
     async metrics() {
       const all = await peers.gather<Figures>('metrics')
@@ -188,10 +188,10 @@ function openApi(parts: ApiParts): Promise<FastifyInstance> {
   })
 }
 
-/** As many as the API tells. */
+/** The longest list that the API returns. */
 const MOST_TOP = 1_000
 
-/** How many keys all limiters of a store in memory hold, and how many they had to let go. */
+/** The keys and evictions of all limiters on a store in memory. */
 function statsOf({ all }: Limits): { keys: number; evictions: number } {
   const stats = { keys: 0, evictions: 0 }
   for (const limiter of all.values()) {
@@ -208,9 +208,9 @@ async function listen(app: FastifyInstance, name: string, { host, port }: Listen
     return await app.listen({ host, port })
   } catch (cause) {
     const { code, message } = cause as NodeJS.ErrnoException
-    const why = code === 'EADDRINUSE' ? 'something listens there already' : message
+    const why = code === 'EADDRINUSE' ? 'the port is in use' : message
     throw new StartError(
-      `cannot listen at ${host}:${port}: ${why}. Stop that, or set \`${name}\` in the configuration.`,
+      `cannot listen at ${host}:${port}: ${why}. Free it, or set \`${name}\` in the configuration.`,
       { cause },
     )
   }

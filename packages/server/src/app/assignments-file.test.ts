@@ -13,7 +13,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }))
 
 describe('a file of assignments', () => {
-  it('is read as it was written, whatever clients are called, and for nobody else to read', async () => {
+  it('is read as it was written, with any client key, and is private', async () => {
     const kept = {
       tiers: new Map([
         ['alice', 'pro'],
@@ -27,7 +27,7 @@ describe('a file of assignments', () => {
     expect(readdirSync(folder)).toEqual(['assignments.json'])
   })
 
-  it('need not be there', async () =>
+  it('may be missing', async () =>
     expect(await readAssignments(file)).toEqual({ tiers: new Map(), rules: new Map() }))
 
   it.each([
@@ -42,7 +42,7 @@ describe('a file of assignments', () => {
     writeFileSync(file, text)
     await expect(readAssignments(file)).rejects.toMatchObject({
       code: 'SLUICE_OPTION',
-      message: expect.stringContaining(`${file} is not a file of assignments`),
+      message: expect.stringContaining(`${file} is not a valid file of assignments`),
     })
     expect(readFileSync(file, 'utf8')).toBe(text)
   })

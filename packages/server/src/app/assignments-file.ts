@@ -4,7 +4,7 @@ import { parseRule, SluiceError } from 'sluice'
 import { localLimiter } from '../local-limiter.ts'
 import type { Kept } from './assignments.ts'
 
-/** readAssignments reads a file. One that cannot be read is an error, lest it be overwritten. */
+/** readAssignments reads a file. A file that cannot be read is an error, and is not overwritten. */
 export async function readAssignments(file: string): Promise<Kept> {
   let text: string
   try {
@@ -23,18 +23,18 @@ export async function readAssignments(file: string): Promise<Kept> {
   } catch (cause) {
     throw new SluiceError(
       'SLUICE_OPTION',
-      `${file} is not a file of assignments: ${(cause as Error).message}. Mend it, or move it away.`,
+      `${file} is not a valid file of assignments: ${(cause as Error).message}. Repair it, or move it away.`,
       { cause },
     )
   }
 }
 
-/** Not an object: clients may be called `__proto__`. */
+/** A Map and not an object, since `__proto__` may be the key of a client. */
 function tableOf<T>(table: unknown, isRight: (value: unknown) => value is T): Map<string, T> {
   if (typeof table !== 'object' || table === null) throw new Error('a table is missing')
   return new Map(
     Object.entries(table).map(([key, value]) => {
-      if (!isRight(value)) throw new Error(`what is said of ${JSON.stringify(key)} makes no sense`)
+      if (!isRight(value)) throw new Error(`the value of ${JSON.stringify(key)} is invalid`)
       return [key, value]
     }),
   )
@@ -42,12 +42,12 @@ function tableOf<T>(table: unknown, isRight: (value: unknown) => value is T): Ma
 
 function isRules(value: unknown): value is readonly string[] {
   if (!Array.isArray(value)) return false
-  // Rules that do not go together would fail with each request.
+  // Throws for rules that cannot be combined, which would fail every request.
   localLimiter(value.map((text) => parseRule(text)))
   return true
 }
 
-/** writeAssignments writes a file beside, which then takes the place of the old one. */
+/** writeAssignments writes a new file, and renames it over the old one. */
 export async function writeAssignments(file: string, { tiers, rules }: Kept): Promise<void> {
   const all = { tiers: Object.fromEntries(tiers), rules: Object.fromEntries(rules) }
   await mkdir(dirname(file), { recursive: true })

@@ -7,11 +7,11 @@ import type { Change, Kept } from './assignments.ts'
 /** RedisAssignments keeps assignments in one hash, for all servers that share a Redis. */
 export interface RedisAssignments {
   write(change: Change): Promise<void>
-  /** What is kept now if somebody has changed it since the last time; else undefined. */
+  /** All assignments if they have changed since the last call; else undefined. */
   news(): Promise<Kept | undefined>
 }
 
-/** Longer nobody waits; what was asked may have been done all the same. */
+/** The timeout of each call; Redis may still carry it out later. */
 const TIMEOUT_MS = 1_000
 
 const VERSION = 'version'
@@ -19,7 +19,7 @@ const none: Kept = { tiers: new Map(), rules: new Map() }
 
 /**
  * redisAssignments uses the hash `PREFIX:assignments`, with a field `tier:KEY` or `rules:KEY` for
- * each client, and one that counts the changes. `complain` is told of fields that make no sense.
+ * each client, and a version that changes with each write. `complain` gets fields that are invalid.
  */
 export function redisAssignments(
   client: Redis | Cluster,
@@ -29,7 +29,7 @@ export function redisAssignments(
   const hash = `${prefix}:assignments`
   let seen: string | null = null
 
-  /** Commands would wait for a connection, however long that takes. */
+  /** ioredis queues commands until there is a connection, so this rejects after a timeout. */
   async function ask<T>(send: () => Promise<T>): Promise<T> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
@@ -52,7 +52,7 @@ export function redisAssignments(
         const changes = client.multi()
         if (value === undefined) changes.hdel(hash, field)
         else changes.hset(hash, field, typeof value === 'string' ? value : JSON.stringify(value))
-        // Not a count: that of a hash that was lost, and made anew, could be the same.
+        // Random, since a count could repeat in a hash that was lost and made anew.
         return changes.hset(hash, VERSION, randomUUID()).exec()
       })
       const failed = done?.find(([error]) => error)?.[0]
@@ -71,7 +71,7 @@ export function redisAssignments(
 function unavailable(cause: Error): SluiceError {
   return new SluiceError(
     'SLUICE_STORE_UNAVAILABLE',
-    `assignments are kept in Redis, which cannot do it now: ${cause.message}. Try again later.`,
+    `Redis, which keeps the assignments, is unavailable: ${cause.message}. Try again later.`,
     { cause },
   )
 }
@@ -85,7 +85,7 @@ function keptOf(fields: Record<string, string>, complain: (message: string) => v
     const texts = kind === 'rules' ? rulesOf(value) : undefined
     if (kind === 'tier') tiers.set(key, value)
     else if (texts) rules.set(key, texts)
-    else complain(`the assignment ${JSON.stringify(field)} in Redis cannot be read; it is left out`)
+    else complain(`the assignment ${JSON.stringify(field)} in Redis is invalid and is ignored`)
   }
   return { tiers, rules }
 }
@@ -93,7 +93,7 @@ function keptOf(fields: Record<string, string>, complain: (message: string) => v
 function rulesOf(value: string): readonly string[] | undefined {
   try {
     const texts: string[] = JSON.parse(value)
-    // Rules that do not go together would fail with each request.
+    // Throws for rules that cannot be combined, which would fail every request.
     localLimiter(texts.map((text) => parseRule(text)))
     return texts
   } catch {

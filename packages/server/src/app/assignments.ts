@@ -1,27 +1,27 @@
 import type { Assignments } from '../limits.ts'
 
-/** Kept are the tiers and rules of clients, by their keys. */
+/** Kept are all assigned tiers and rules, by the keys of clients. */
 export interface Kept {
   readonly tiers: ReadonlyMap<string, string>
   /** As texts for `parseRule`. */
   readonly rules: ReadonlyMap<string, readonly string[]>
 }
 
-/** Change is what is new about a client; undefined takes it back. */
+/** Change is a new assignment of a client; the value undefined removes it. */
 export type Change =
   | { readonly key: string; readonly kind: 'tier'; readonly value: string | undefined }
   | { readonly key: string; readonly kind: 'rules'; readonly value: readonly string[] | undefined }
 
-/** OpenAssignments can also be replaced, when somebody else has changed them. */
+/** OpenAssignments can also be replaced, when another server has changed them. */
 export interface OpenAssignments extends Assignments {
-  /** Takes over what somebody else has kept. */
+  /** Takes over the assignments that another server has stored. */
   replace(kept: Kept): void
 }
 
 /**
- * createAssignments holds what is `kept`. A change is written by `write` first, which gets all that
- * there is to be after it, one after the other; then it holds. `onChange` is told of every key that
- * has something new.
+ * createAssignments holds assignments, at first `kept`. Changes are made one after the other:
+ * `write` stores the change, and gets all assignments that result; then it applies. `onChange` gets
+ * each key whose assignments have changed.
  */
 export function createAssignments(
   kept: Kept,
@@ -69,7 +69,7 @@ function set<T>(map: Map<string, T>, key: string, value: T | undefined): void {
   else map.set(key, value)
 }
 
-/** Makes `map` the same as `other`, and gives the keys that were not. */
+/** Makes `map` equal to `other`, and returns the keys that differed. */
 function replaced<T>(map: Map<string, T>, other: ReadonlyMap<string, T>): string[] {
   const changed = [...new Set([...map.keys(), ...other.keys()])].filter(
     (key) => JSON.stringify(map.get(key)) !== JSON.stringify(other.get(key)),

@@ -33,7 +33,7 @@ const decided = (key: string, shadowed = false) => {
 }
 
 describe('openDecisionLog', () => {
-  it('writes every decision, and keeps what was there', async () => {
+  it('writes every decision, and appends to an existing file', async () => {
     writeFileSync(file, '{"before":1}\n')
     const log = openDecisionLog({ file, maxBytes: 1_048_576, files: 5 }, logger)
     for (const key of ['alice', 'alice', 'alice', 'a "quoted"\nkey']) log.note(decided(key))
@@ -63,7 +63,7 @@ describe('openDecisionLog', () => {
     expect(lines[2].retryAfterMs).toBeGreaterThan(1_700_000)
   })
 
-  it('puts large files aside, keeps so many of them, and loses no line of those', async () => {
+  it('rotates large files, keeps the configured number, and loses none of their lines', async () => {
     const log = openDecisionLog({ file, maxBytes: 1_048_576, files: 2 }, logger)
     const one = decided('x'.repeat(900))
     for (let i = 0; i < 4_000; i += 1) {
@@ -74,7 +74,7 @@ describe('openDecisionLog', () => {
     await log.close()
     const names = readdirSync(folder).sort()
     expect(names).toEqual(['decisions.jsonl', 'decisions.jsonl.1', 'decisions.jsonl.2'])
-    // Keys are nobody else's business.
+    // The file has the keys of clients, so it is private.
     const modes = names.map((name) => statSync(join(folder, name)).mode & 0o777)
     expect(modes).toEqual([0o600, 0o600, 0o600])
     const texts = names.toReversed().map((name) => readFileSync(join(folder, name), 'utf8'))
@@ -90,7 +90,7 @@ describe('openDecisionLog', () => {
     expect(costs).toEqual(Array.from({ length: costs.length }, (_, i) => first + i))
   })
 
-  it('says at once when there can be no such file', () => {
+  it('throws at once when the file cannot be opened', () => {
     writeFileSync(join(folder, 'taken'), '')
     const settings = { file: join(folder, 'taken', 'x.jsonl'), maxBytes: 1_048_576, files: 2 }
     expect(() => openDecisionLog(settings, logger)).toThrow(/ENOTDIR|EEXIST/)
@@ -98,7 +98,7 @@ describe('openDecisionLog', () => {
     expect(() => openDecisionLog(nowhere, logger)).toThrow(/ENOENT|EACCES/)
   })
 
-  it('begins a new file when somebody has removed it', async () => {
+  it('begins a new file when it was removed', async () => {
     const log = openDecisionLog({ file, maxBytes: 1_048_576, files: 2 }, logger)
     log.note(decided('before'))
     await expect.poll(() => readFileSync(file, 'utf8')).toContain('before')

@@ -7,30 +7,31 @@ import { SluiceError } from 'sluice'
 import { type Decided, outcomeOf } from '../decided.ts'
 import type { DecisionLogSettings } from '../settings.ts'
 
-/** DecisionLog writes every decision down, a line of JSON each. */
+/** DecisionLog writes every decision as a line of JSON. */
 export interface DecisionLog {
   note(decided: Decided): void
-  /** Writes what is left. */
+  /** Writes the lines that are still buffered. */
   close(): Promise<void>
 }
 
-/** Lines are written together, after so long or so many characters. */
+/** Lines are written in batches: after this time, or this many characters. */
 const FLUSH_MS = 100
 const BATCH_CHARACTERS = 65_536
 
-/** What may wait for a slow disk; more is left out, and that is told. */
+/** The most that is buffered for a slow disk; further lines are dropped, and the log says so. */
 const MOST_WAITING_BYTES = 16_777_216
 
-/** So often it is looked whether somebody has removed the file. */
+/** How often the service checks whether the file was removed. */
 const LOOK_MS = 1_000
 
-/** After a failure the file is opened again, but not at once. */
+/** How long after a failure the file is opened again. */
 const RETRY_MS = 5_000
 
 /**
- * openDecisionLog appends to a file, and throws if there can be none. One that has become too large is renamed to `FILE.1`, the one
- * before that to `FILE.2` and so on. Nobody waits for the disk: if it cannot keep up or fails,
- * lines are left out and the service's own log says how many.
+ * openDecisionLog appends to a file, and throws if it cannot be opened. A file that has become too
+ * large is rotated: it is renamed to `FILE.1`, the one before that to `FILE.2` and so on. Decisions
+ * do not wait for the disk: if it fails or cannot keep up, lines are dropped, and the service's own
+ * log says how many.
  */
 export function openDecisionLog(
   { file, maxBytes, files }: DecisionLogSettings,
@@ -50,7 +51,7 @@ export function openDecisionLog(
     } catch (cause) {
       throw new SluiceError(
         'SLUICE_OPTION',
-        `the decision log cannot be written: ${(cause as Error).message}. Give another file, in a folder that is there.`,
+        `cannot write the decision log: ${(cause as Error).message}. Choose a file in an existing folder.`,
         { cause },
       )
     }
@@ -69,7 +70,7 @@ export function openDecisionLog(
     return opened
   }
 
-  /** The file, opened again if it could not be written, or somebody has removed it. */
+  /** The stream, opened again after a failure or when the file was removed. */
   function streamNow(): RotatingFileStream | undefined {
     const nowMs = performance.now()
     if (stream && nowMs - lookedMs > LOOK_MS) {
@@ -92,7 +93,7 @@ export function openDecisionLog(
   function failed(error: Error): void {
     stream = undefined
     failedMs = performance.now()
-    logger.error({ file, error: error.message }, 'the decision log cannot be written')
+    logger.error({ file, error: error.message }, 'cannot write the decision log')
   }
 
   function flush(): void {
@@ -105,7 +106,7 @@ export function openDecisionLog(
       stream.write(batch, (error) => {
         if (error) leftOut += written
       })
-      if (leftOut > 0) logger.warn({ file, leftOut }, 'the decision log has gaps')
+      if (leftOut > 0) logger.warn({ file, leftOut }, 'lines missing in the decision log')
       leftOut = 0
     } else {
       leftOut += lines
@@ -125,15 +126,15 @@ export function openDecisionLog(
       flush()
       if (!stream) return
       stream.end()
-      // A failure is told by its own listener.
+      // The error listener reports failures.
       await finished(stream).catch(() => {})
     },
   }
 }
 
 /**
- * Tries the file, and makes its folder if the one above is there: the stream would try for ever,
- * and so would `mkdir` of all folders in some places, such as /proc.
+ * Opens the file once, and makes its folder if the parent exists: the stream would retry for ever,
+ * and a recursive `mkdir` would hang in some places, such as /proc.
  */
 function makeSure(file: string): void {
   if (!existsSync(dirname(file))) mkdirSync(dirname(file))

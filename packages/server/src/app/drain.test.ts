@@ -4,10 +4,10 @@ import fastify from 'fastify'
 import { expect, it } from 'vitest'
 import { createDrain } from './drain.ts'
 
-it('waits no longer than it should, whatever is spoken on a connection', async () => {
+it('waits until the deadline at most, for any protocol', async () => {
   const app = fastify({ forceCloseConnections: 'idle' })
   app.get('/', () => new Promise(() => {}))
-  // Which nobody ever closes.
+  // A connection that neither side closes.
   app.server.on('upgrade', (_request, socket) => {
     socket.write('open')
   })

@@ -1,17 +1,17 @@
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
-/** The longest that anybody waits for requests under way. */
+/** The longest time that shutdown waits for requests in progress. */
 export const DRAIN_MS = 30_000
 
 /**
- * createDrain gives the way to close a server when its last request is done: connections without
- * one are closed at once, and when `performance.now()` is `endMs` all that are left, whatever is
- * spoken on them.
+ * createDrain returns a function that drains a server: it closes idle connections at once, and the
+ * others after their last request. When `performance.now()` reaches `endMs` it closes all that are
+ * left, whatever their protocol.
  */
 export function createDrain(app: FastifyInstance): (endMs: number) => Promise<void> {
   const { server } = app
-  // Node forgets connections that no longer speak HTTP, but waits for them.
+  // Node no longer tracks upgraded connections, but waits for them.
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     if (sockets.has(socket)) return

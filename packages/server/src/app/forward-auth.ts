@@ -6,10 +6,10 @@ import { type Asked, isHostText } from '../gateway/router.ts'
 import type { Route } from '../gateway/routes.ts'
 
 /**
- * addForwardAuth adds `/v1/auth`, where a proxy asks whether a request of its client may go ahead:
- * 200, or the refusal. What the client asked for is in X-Forwarded-Method, -Uri and -Host (Traefik,
- * Caddy) or X-Original-Method and -URI (nginx). nginx takes every status but 401 and 403 for its own
- * failure: with `/v1/auth?refuse=403` refusals have that status.
+ * addForwardAuth adds `/v1/auth`, which a proxy calls before it forwards a client's request: 200,
+ * or the refusal. The client's request is in X-Forwarded-Method, -Uri and -Host (Traefik, Caddy) or
+ * X-Original-Method and -URI (nginx). nginx turns every status but 401 and 403 into a 500: with
+ * `/v1/auth?refuse=403` refusals have that status.
  */
 export function addForwardAuth(
   app: FastifyInstance,
@@ -17,7 +17,7 @@ export function addForwardAuth(
   find: (asked: Asked) => Route | undefined,
 ): void {
   app.register(async (scope) => {
-    // Whatever the client's body was to be, it is not for us.
+    // Discards a body that the proxy passes on.
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('*', (_request, payload, done) => {
       payload.resume()
@@ -30,7 +30,7 @@ export function addForwardAuth(
       const path = urls.length === 1 ? plainPath(urls[0]) : undefined
       const isHost = hosts.length === 0 || (hosts.length === 1 && isHostText(hosts[0]))
       const refuse = () => reply.code(refusedWith(request.raw.url) ?? 400).send()
-      // A proxy writes one of the names, once; who contradicts it is its client.
+      // The proxy sets one of the names, once; contradicting values come from its client.
       if (path === undefined || methods.length > 1 || !isHost) return refuse()
       if (unclearHeader(request.raw, ASKED_FOR) !== undefined) return refuse()
       const route = find({
@@ -42,7 +42,7 @@ export function addForwardAuth(
       })
       if (route && unclearHeader(request.raw, route.identity) !== undefined) return refuse()
       if (!route?.limit) return reply.code(200).send()
-      // A refusal is written to the response itself.
+      // The limiter writes refusals to the response itself.
       reply.hijack()
       route.limit(request.raw, reply.raw, () => reply.raw.writeHead(200).end())
       return reply
@@ -55,13 +55,13 @@ const METHODS = ['x-forwarded-method', 'x-original-method']
 const HOSTS = ['x-forwarded-host', 'x-original-host']
 const ASKED_FOR = [...URLS, ...METHODS, ...HOSTS]
 
-/** What is said under any of these names, each thing once. */
+/** The distinct values under any of these names. */
 function said(request: FastifyRequest, names: readonly string[]): string[] {
   const values = names.map((name) => headerOf(request, name))
   return [...new Set(values.filter((value) => value !== undefined && value !== ''))] as string[]
 }
 
-/** refusedWith is the status that a proxy wants refusals to have, if it wants another than ours. */
+/** refusedWith is the status that the proxy requests for refusals, if any. */
 export function refusedWith(url: string | undefined): number | undefined {
   return /[?&]refuse=403(&|$)/.test(url ?? '') ? 403 : undefined
 }

@@ -5,7 +5,7 @@ import { createNotes } from './notes.ts'
 import { openStore } from './open-store.ts'
 
 describe('notes', () => {
-  it('have a line for each change of the store, however many limiters notice', async () => {
+  it('log each outage and recovery once, however many limiters notice it', async () => {
     const lines: Record<string, unknown>[] = []
     const logger = pino({ base: null }, { write: (line) => void lines.push(JSON.parse(line)) })
     const notes = createNotes('1', logger, undefined)
@@ -16,15 +16,15 @@ describe('notes', () => {
     expect(notes.isDegraded()).toBe(false)
     notes.degraded({ ...trouble, limiter: 'login' })
     expect(lines.map(({ msg, limiter }) => [msg, limiter])).toEqual([
-      ['the store is away', 'tiers'],
-      ['the store is back', undefined],
-      ['the store is away', 'login'],
+      ['store unavailable', 'tiers'],
+      ['store recovered', undefined],
+      ['store unavailable', 'login'],
     ])
     expect(lines[0]).toMatchObject(trouble)
     await notes.close()
   })
 
-  it('see from a decision of the store that it is back, if nobody tells', async () => {
+  it('notice the recovery by a decision of the store', async () => {
     const notes = createNotes('1', pino({ enabled: false }), undefined)
     notes.degraded({ limiter: 'tiers', address: '127.0.0.1:6379', error: 'refused' })
     const local = createLimiter(tokenBucket({ limit: 1, per: '1s' })).check('alice')
@@ -38,7 +38,7 @@ describe('notes', () => {
 })
 
 describe('a store in Redis', () => {
-  it('knows why there is no connection, and where, and tells no secret', async () => {
+  it('knows why there is no connection, and to which address, without credentials', async () => {
     const settings = {
       ...{ kind: 'redis' as const, urls: ['redis://me:secret@127.0.0.1:1'], prefix: 'slu' },
       ...{ maxKeys: 1, timeoutMs: 50, onFailure: 'local' as const, fleetSize: 1 },

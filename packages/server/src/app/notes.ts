@@ -7,28 +7,30 @@ import type { DecisionLogSettings } from '../settings.ts'
 import { openDecisionLog } from './decision-log.ts'
 import { createRefusalLog } from './refusal-log.ts'
 
-/** Notes are all who count or write down what happens: metrics, the dashboard's feed, the logs. */
+/** Notes pass events on to everything that records them: metrics, the live feed, the logs. */
 export interface Notes {
   readonly metrics: Metrics
   readonly topKeys: TopKeys
   readonly live: LiveFeed
   decided(decided: Decided): void
-  /** The store is away. Each limiter notices by itself; the first one is noted. */
+  /** The store is unavailable. Every limiter reports it; only the first report is recorded. */
   degraded(trouble: StoreTrouble): void
-  /** The store is back, noted once, too. */
+  /** The store has recovered; recorded once. */
   recovered(): void
   isDegraded(): boolean
   close(): Promise<void>
 }
 
-/** StoreTrouble is who noticed that the store is away, where that is, and what went wrong. */
+/**
+ * StoreTrouble is which limiter noticed that the store is unavailable, its address, and the error.
+ */
 export interface StoreTrouble {
   readonly limiter: string
   readonly address: string
   readonly error: string
 }
 
-/** createNotes makes all of them; the decision log only where there is to be one. */
+/** createNotes makes all of them; the decision log only if it is configured. */
 export function createNotes(
   version: string,
   logger: Logger,
@@ -46,7 +48,7 @@ export function createNotes(
     isDegraded = false
     metrics.degraded(false)
     live.degraded(undefined)
-    logger.info('the store is back')
+    logger.info('store recovered')
   }
 
   return {
@@ -58,7 +60,7 @@ export function createNotes(
       metrics.decided(decided)
       live.decided(decided)
       const { route, tier, key, decision, shadowed } = decided
-      // Limiters of a new configuration do not know that it was away.
+      // Limiters of a new configuration do not know that the store was unavailable.
       if (isDegraded && decision.source === 'store') recovered()
       if (decision.allowed) return
       topKeys.count(key, 1, { route, tier, rule: decision.rule }, shadowed)
@@ -69,7 +71,7 @@ export function createNotes(
       isDegraded = true
       metrics.degraded(true)
       live.degraded(trouble.error)
-      logger.warn(trouble, 'the store is away')
+      logger.warn(trouble, 'store unavailable')
     },
     recovered,
     isDegraded: () => isDegraded,

@@ -6,26 +6,27 @@ import { createAssignments, type Kept, type OpenAssignments } from './assignment
 import { readAssignments, writeAssignments } from './assignments-file.ts'
 import { type RedisAssignments, redisAssignments } from './assignments-redis.ts'
 
-/** So often a server looks whether another has changed something. */
+/** How often a server checks for changes by other servers. */
 const LOOK_MS = 1_000
 
-/** The longest that a start waits for a connection to Redis. */
+/** The longest time that the start waits for a connection to Redis. */
 const START_MS = 2_000
 
 const nothing: Kept = { tiers: new Map(), rules: new Map() }
 
-/** AssignmentOptions are where assignments are kept, and who is told of changes. */
+/** AssignmentOptions say where assignments are kept, and what to call after changes. */
 export interface AssignmentOptions {
   readonly settings: Settings
-  /** There where the store is in Redis. */
+  /** Set if the store is in Redis. */
   readonly client: Redis | Cluster | undefined
   readonly logger: Logger
   onChange(key: string): void
 }
 
 /**
- * openAssignments opens the tiers and rules that were given to clients at run time. In Redis, what
- * another server changes holds here after a second; while Redis is away, what was known last.
+ * openAssignments opens the tiers and rules that operators assign at run time. In Redis, a change
+ * by another server applies here within a second or two; while Redis is unavailable, the last known
+ * assignments stay in effect.
  */
 export async function openAssignments(
   options: AssignmentOptions,
@@ -36,8 +37,8 @@ export async function openAssignments(
     const kept = redisAssignments(client, store.prefix, (message) => logger.warn(message))
     await Promise.race([connected(client), pause(START_MS)])
     const first = await kept.news().catch((error) => {
-      const told = 'Redis cannot be reached; tiers given at run time are not known until it can'
-      logger.warn({ error: error.message }, told)
+      const message = 'Redis unavailable; assigned tiers and rules do not apply until it is reached'
+      logger.warn({ error: error.message }, message)
     })
     const assignments = createAssignments(first ?? nothing, kept.write, onChange)
     return { assignments, close: watch(kept, assignments) }
@@ -63,7 +64,7 @@ function watch(kept: RedisAssignments, assignments: OpenAssignments): () => void
       const news = await kept.news()
       if (news) assignments.replace(news)
     } catch {
-      // That Redis is away is told by the limiters.
+      // The limiters report that Redis is unavailable.
     } finally {
       isLooking = false
     }

@@ -3,19 +3,21 @@ import { type AsyncStore, memoryStore, type Store } from 'sluice'
 import { redisStore } from 'sluice/redis'
 import type { StoreSettings } from '../settings.ts'
 
-/** OpenStore is a store, and how to let go of it. */
+/** OpenStore is a store with its connection. */
 export interface OpenStore {
   readonly store: Store | AsyncStore
-  /** What it is reached by, if it is in Redis. */
+  /** The client of a store in Redis; undefined for memory. */
   readonly client: Redis | Cluster | undefined
-  /** Host and port, without what is secret; empty for memory. */
+  /** Host and port, without credentials; empty for memory. */
   readonly address: string
-  /** Why there is no connection, or undefined if there is one, or nobody knows. */
+  /** Why there is no connection; undefined if there is one, or if the reason is unknown. */
   trouble(): string | undefined
   close(): void
 }
 
-/** openStore opens the store of a configuration. It starts with Redis down, and recovers by itself. */
+/**
+ * openStore opens the store of a configuration. It also starts while Redis is down, and reconnects.
+ */
 export function openStore(
   { kind, urls, prefix, maxKeys }: StoreSettings,
   onError: (error: Error) => void,
@@ -49,7 +51,7 @@ export function openStore(
   }
 }
 
-/** What went wrong: of a Cluster its last node says it, of a host with several addresses each. */
+/** The cause of an error: of a Cluster its last node's, of a host with several addresses all. */
 function reasonOf(error: Error): string {
   const { lastNodeError, errors = [] } = error as Partial<AggregateError> & {
     lastNodeError?: Error

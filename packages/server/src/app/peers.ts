@@ -1,22 +1,22 @@
-/** Peers are the processes that serve together under one `sluice serve`, this one included. */
+/** Peers are the processes of one `sluice serve`, this one included. */
 export interface Peers {
-  /** Says how this process answers to a topic. */
+  /** Sets how this process answers a topic. */
   answer(topic: string, answer: Answer): void
-  /** Asks all of them, telling `about` what; rejects if one of them could not answer. */
+  /** Asks all processes about a topic, with `about` as the argument; rejects if one fails. */
   gather<T>(topic: string, about?: unknown): Promise<T[]>
 }
 
 type Answer = (about: unknown) => unknown
 
-/** Channel carries messages to the process that started this one. */
+/** Channel carries messages to and from the primary process. */
 export interface Channel {
   send(message: PeerMessage): void
   onMessage(listener: (message: PeerMessage) => void): void
 }
 
 /**
- * PeerMessage goes between processes: `gather` asks the primary to ask all, `ask` asks one, which
- * answers with `answer`; `gathered` brings all answers back.
+ * PeerMessage is a message between processes: with `gather` a worker has the primary ask all of
+ * them, `ask` asks one, which replies with `answer`; `gathered` returns all answers.
  */
 export type PeerMessage =
   | { readonly sluice: 'ready'; readonly gatewayUrl: string; readonly apiUrl: string }
@@ -29,12 +29,12 @@ export type PeerMessage =
   | { readonly sluice: 'answer'; readonly id: string; readonly told: Told }
   | { readonly sluice: 'gathered'; readonly id: string; readonly all: readonly Told[] }
 
-/** Told is an answer, or why there is none. `problems` are those of a configuration. */
+/** Told is an answer or an error. `problems` are those of a configuration. */
 export type Told =
   | { readonly value: unknown }
   | { readonly error: string; readonly problems?: unknown }
 
-/** alone is a process without others. */
+/** alone is for a process without others. */
 export function alone(): Peers {
   const answers = new Map<string, Answer>()
   return {
@@ -43,7 +43,7 @@ export function alone(): Peers {
   }
 }
 
-/** among is a process that others serve with. */
+/** among is for one of several processes. */
 export function among({ send, onMessage }: Channel): Peers {
   const answers = new Map<string, Answer>()
   const asked = new Map<string, (all: readonly Told[]) => void>()
@@ -79,7 +79,7 @@ export function among({ send, onMessage }: Channel): Peers {
 
 async function tell(answer: Answer | undefined, about: unknown): Promise<Told> {
   try {
-    if (!answer) throw new Error('it has not started yet')
+    if (!answer) throw new Error('the process has not started yet')
     return { value: await answer(about) }
   } catch (error) {
     const { message, problems } = error as Error & { problems?: unknown }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { createRefusalLog } from './refusal-log.ts'
 
 describe('the log of refusals', () => {
-  it('says why, and after ten a second how many it left out', () => {
+  it('logs the reason, and after ten lines per second how many it left out', () => {
     const lines: Record<string, unknown>[] = []
     const logger = pino({ base: null }, { write: (line) => void lines.push(JSON.parse(line)) })
     let nowMs = 0

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 import type { Decided } from '../decided.ts'
 
-/** RefusalLog writes refusals down, but never so many that the log is the problem. */
+/** RefusalLog writes refusals to the log at a bounded rate. */
 export interface RefusalLog {
   note(refused: Decided): void
 }
@@ -10,8 +10,8 @@ const WINDOW_MS = 1_000
 const MOST_LINES = 10
 
 /**
- * createRefusalLog writes at most ten refusals a second; the next line after that says how many were
- * left out.
+ * createRefusalLog writes at most ten refusals per second; the next line after that says how many
+ * were left out.
  */
 export function createRefusalLog(
   logger: Logger,

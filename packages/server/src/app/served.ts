@@ -13,7 +13,7 @@ import type { Settings } from '../settings.ts'
 import { refusedWith } from './forward-auth.ts'
 import type { Notes } from './notes.ts'
 
-/** Served is what a configuration is made into. It is replaced as a whole. */
+/** Served is a configuration in use. A reload replaces it as a whole. */
 export interface Served {
   readonly settings: Settings
   readonly limits: Limits
@@ -24,7 +24,7 @@ export interface Served {
   isProxy(address: string): boolean
 }
 
-/** ServedParts are what stays when the configuration changes. */
+/** ServedParts are the parts that stay when the configuration changes. */
 export interface ServedParts {
   readonly version: string
   readonly logger: Logger
@@ -34,14 +34,14 @@ export interface ServedParts {
   readonly assignments: Assignments
 }
 
-/** served makes a configuration into what serves it, after `before`. */
+/** served builds what serves a configuration; `before` is what served the previous one. */
 export function served(settings: Settings, parts: ServedParts, before?: Served): Served {
   const { version, store, storeEvents, assignments } = parts
   const limits = createLimits(settings, store, assignments, storeEvents)
   const { trustProxy } = settings
   const tokens = tokensOf(settings, parts, before)
   const events = routeEvents(parts, limits)
-  // The proxy that asks on behalf of a client is one more.
+  // The proxy that calls forward auth adds one hop.
   const nearer = typeof trustProxy === 'number' ? trustProxy + 1 : trustProxy
   return {
     settings,
@@ -63,7 +63,7 @@ export function served(settings: Settings, parts: ServedParts, before?: Served):
   }
 }
 
-/** Keys that were fetched are not fetched again because something else has changed. */
+/** Keeps the fetched keys while the `jwt` settings stay the same. */
 function tokensOf(
   { jwt }: Settings,
   { notes, logger }: ServedParts,
@@ -93,7 +93,7 @@ function routeEvents({ notes, logger }: ServedParts, limits: Limits): RouteEvent
   }
 }
 
-/** noteDecision notes a decision of the API or of a route, with the tier the key has. */
+/** noteDecision records a decision of the API or of a route, with the tier of the key. */
 export function noteDecision(
   notes: Notes,
   limits: Limits,

@@ -10,27 +10,27 @@ import type { Channel, PeerMessage, Told } from './peers.ts'
 export interface Workers {
   readonly gatewayUrl: string
   readonly apiUrl: string
-  /** Has all of them read the configuration again. */
+  /** Makes every worker reload the configuration. */
   reload(): void
-  /** Has all of them finish, and waits for it. */
+  /** Stops the workers, and waits until they have finished their requests. */
   close(): Promise<void>
 }
 
-/** A process that cannot answer is not waited for. */
+/** The longest time that an answer of a worker is waited for. */
 const ANSWER_MS = 5_000
 
-/** One that ends by itself is replaced, but not faster than this. */
+/** The delay before a worker that has exited is replaced. */
 const RESTART_MS = 1_000
 
 const SLOT = 'WORKER_NUMBER'
 
-/** checkWorkers refuses what would multiply limits, or change something in one process only. */
+/** checkWorkers refuses settings that would multiply limits, or change one process only. */
 export function checkWorkers(count: number, { store, assignments }: Settings): void {
   if (count === 1) return
   if (store.kind === 'memory') {
     throw new SluiceError(
       'SLUICE_OPTION',
-      `--workers ${count} cannot be had with store: memory: each process would count for itself, ` +
+      `--workers ${count} does not work with store: memory: each process would count for itself, ` +
         `and clients would get up to ${count} times their limits. Use a store in Redis, or one worker.`,
     )
   }
@@ -38,14 +38,14 @@ export function checkWorkers(count: number, { store, assignments }: Settings): v
     throw new SluiceError(
       'SLUICE_OPTION',
       `--workers ${count} needs assignments: redis, which is the default with a store in Redis: ` +
-        'otherwise a tier that is given to a client would hold in one of the processes only.',
+        'otherwise a tier assigned to a client would apply in one of the processes only.',
     )
   }
 }
 
 /**
- * forWorker are the settings of one of several processes: each counts its share while the store is
- * away, and writes decisions to a file of its own.
+ * forWorker are the settings of one of several processes: it counts its share of the limits while
+ * the store is unavailable, and writes decisions to its own file.
  */
 export function forWorker(settings: Settings, count: number): Settings {
   if (count === 1) return settings
@@ -60,29 +60,29 @@ export function forWorker(settings: Settings, count: number): Settings {
   }
 }
 
-/** toPrimary is how a worker reaches the process that started it. */
+/** toPrimary is the channel from a worker to the primary. */
 export const toPrimary: Channel = {
-  // While all of them stop there may be nobody to tell.
+  // During shutdown the primary may already have exited.
   send: (message) => void (process.connected && process.send?.(message)),
   onMessage: (listener) => void process.on('message', listener),
 }
 
-/** startWorkers starts so many processes of this same command line, and waits until all serve. */
+/** startWorkers starts `count` processes with this command line, and waits until all are ready. */
 export async function startWorkers(count: number, logger: Logger): Promise<Workers> {
-  // Figures may be NaN, which JSON would turn into null.
+  // Numbers may be NaN, which JSON would turn into null.
   cluster.setupPrimary({ serialization: 'advanced' })
   const running = new Set<Worker>()
   const figures = createKeptFigures()
   let isStarting = true
   let isClosing = false
 
-  /** One that ends is replaced, but one that cannot start in the beginning ends the start. */
+  /** Replaces a worker that exits; during the start, a worker that exits fails the start. */
   function fork(slot: number): Worker {
     const worker = cluster.fork({ [SLOT]: String(slot) })
     running.add(worker)
-    // As many questions at once as there are scrapes.
+    // Each concurrent scrape adds a listener.
     worker.setMaxListeners(0)
-    // A message to one that has just ended; its end is told by itself.
+    // A send to a worker that has just exited; its `exit` event is handled below.
     worker.on('error', () => {})
     worker.once('disconnect', () => running.delete(worker))
     worker.on('message', async (message: PeerMessage) => {
@@ -99,7 +99,7 @@ export async function startWorkers(count: number, logger: Logger): Promise<Worke
       running.delete(worker)
       figures.ended(worker)
       if (isClosing || isStarting) return
-      logger.error({ worker: slot, code, signal }, 'a worker has ended; another takes its place')
+      logger.error({ worker: slot, code, signal }, 'worker exited, starting another')
       setTimeout(() => {
         if (!isClosing) fork(slot)
       }, RESTART_MS)
@@ -114,7 +114,7 @@ export async function startWorkers(count: number, logger: Logger): Promise<Worke
     throw error
   })
   isStarting = false
-  // One may have come and gone while others were still starting.
+  // A worker may have exited while others were still starting.
   for (const [i, worker] of all.entries()) if (worker.isDead()) fork(i + 1)
 
   const tellAll = (signal: NodeJS.Signals) => {
@@ -147,7 +147,7 @@ function tell(worker: Worker, message: PeerMessage): void {
   if (worker.isConnected()) worker.send(message, () => {})
 }
 
-/** Answered is what a worker says; undefined if it has ended, or takes too long. */
+/** Answered is the answer of a worker; undefined if it has exited or takes too long. */
 interface Answered {
   readonly worker: Worker
   readonly told: Told | undefined
@@ -189,8 +189,8 @@ function ask(worker: Worker, topic: string, about: unknown): Promise<Told | unde
 }
 
 /**
- * Counters must not go down: what a worker had counted when it was asked last stays counted after
- * its end, and while it is late.
+ * Counters must not decrease: the last known counts of a worker stay included after it has exited,
+ * and while its answer is late.
  */
 function createKeptFigures() {
   const last = new Map<Worker, Figures>()

@@ -21,7 +21,7 @@ function serve(path: string) {
 }
 
 describe('the assets', () => {
-  it('are pages that nobody keeps, and files that everybody keeps', async () => {
+  it('are pages that are revalidated, and files that browsers cache', async () => {
     const app = serve(folder)
     const page = await app.inject('/')
     expect(page.headers).toMatchObject({
@@ -51,7 +51,7 @@ describe('the assets', () => {
     }
   })
 
-  it('are told to be built where they are missing', async () => {
+  it('are replaced by a hint to build them where they are missing', async () => {
     const answer = await serve(join(folder, 'nowhere')).inject('/')
     expect([answer.statusCode, answer.body]).toEqual([
       503,

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { extname, posix } from 'node:path'
 import type { FastifyInstance, FastifyReply } from 'fastify'
 
-/** Everything comes from here, nothing is inline, and nobody puts it in a frame. */
+/** All content comes from this origin, nothing is inline, and no page may be framed. */
 const POLICY = [
   "default-src 'none'",
   ...['script-src', 'style-src', 'img-src', 'connect-src'].map((source) => `${source} 'self'`),
@@ -16,17 +16,17 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** What `npm run build` makes; it lies beside `src` and `dist`. */
+/** The output of `npm run build`, beside `src` and `dist`. */
 const builtPages = new URL('../../dist-dashboard/', import.meta.url)
 
 const NOT_BUILT = `The dashboard has not been built. Run: npm run build
-Everything else is there: see /v1/openapi.json.
+The API works: see /v1/openapi.json.
 `
 
 /**
- * addAssets serves the dashboard at `/` and the playground at `/play`. The few files are read once,
- * and a request names one of them or nothing: no path can lead out of the folder. Names of assets
- * carry a hash, so browsers keep them for good; pages are asked for each time.
+ * addAssets serves the dashboard at `/` and the playground at `/play`. The files are read once at
+ * the start, and a request can only name one of them (no path traversal). The names of assets carry
+ * a hash, so browsers cache them for good; pages are revalidated each time.
  */
 export function addAssets(app: FastifyInstance, folder: URL = builtPages): void {
   const files = read(folder)
@@ -55,7 +55,7 @@ export function addAssets(app: FastifyInstance, folder: URL = builtPages): void 
   }
 }
 
-/** Files by path; none if the folder is not there. */
+/** Files by path; none if the folder does not exist. */
 function read(folder: URL): ReadonlyMap<string, Buffer> {
   const files = new Map<string, Buffer>()
   let names: string[]

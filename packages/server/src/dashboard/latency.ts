@@ -1,23 +1,23 @@
 import type { LiveLatency } from './live-event.ts'
 
-/** Latency gathers durations until it is read. */
+/** Latency gathers durations until they are taken. */
 export interface Latency {
   add(seconds: number): void
-  /** What was gathered since it was read last; null for nothing. */
+  /** The durations since the last call; null for none. */
   take(): LiveLatency | null
 }
 
-/** Four buckets an octave, from 1 µs to 16 s: an upper bound is at most 2^(1/4) too high. */
+/** Four buckets per octave, from 1 µs to 16 s: an upper bound is at most 2^(1/4) too high. */
 const PER_OCTAVE = 4
 const BUCKETS = 24 * PER_OCTAVE + 1
 
-/** createLatency counts durations in buckets that grow by 19 %; it never holds more than those. */
+/** createLatency counts durations in buckets that grow by 19 %, so its memory is fixed. */
 export function createLatency(): Latency {
   const buckets = new Uint32Array(BUCKETS)
   let count = 0
   let most = 0
 
-  /** The upper bound of the bucket in which the `rank`th smallest is, never above the largest. */
+  /** The upper bound of the bucket of the `rank`th smallest duration, at most the largest one. */
   function atRank(rank: number): number {
     let seen = 0
     let at = 0

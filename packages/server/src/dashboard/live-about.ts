@@ -3,7 +3,7 @@ import type { Settings } from '../settings.ts'
 import { shownRule } from '../shown-rule.ts'
 import type { LiveAbout } from './live-event.ts'
 
-/** aboutOf is what people want to know of a configuration. */
+/** aboutOf returns the parts of a configuration that the dashboard shows. */
 export function aboutOf({ tiers, routes, store }: Settings, version: string): LiveAbout {
   const shown = (entries: readonly (readonly [string, readonly Rule[]])[]) =>
     Object.fromEntries(entries.map(([name, rules]) => [name, rules.map(shownRule)]))

@@ -2,18 +2,18 @@ import type { Outcome } from '../decided.ts'
 import { OTHER } from '../metrics/quick-metrics.ts'
 import type { LiveCount } from './live-event.ts'
 
-/** LiveCounts count decisions by route, tier and rule until it is read. */
+/** LiveCounts count decisions by route, tier and rule until they are taken. */
 export interface LiveCounts {
   count(route: string, tier: string, rule: string, outcome: Outcome): void
-  /** What was counted since it was read last. */
+  /** The counts since the last call. */
   take(): LiveCount[]
 }
 
 type Writable = { -readonly [Name in keyof LiveCount]: LiveCount[Name] }
 
 /**
- * createLiveCounts tells the first `most` combinations of each reading apart; all others are `other`.
- * Maps in maps, because joining three names would take longer than to look each up.
+ * createLiveCounts counts the first `most` combinations between two readings apart; all others are
+ * `other`. Nested maps, because joining three names would take longer than looking up each.
  */
 export function createLiveCounts(most = 200): LiveCounts {
   let byRoute = new Map<string, Map<string, Map<string, Writable>>>()

@@ -1,44 +1,44 @@
 import type { ShownRule } from '../shown-rule.ts'
 
-/** LiveCount is how many decisions of a second had route, tier and deciding rule in common. */
+/** LiveCount counts the decisions of a second with the same route, tier and deciding rule. */
 export interface LiveCount {
   readonly route: string
   readonly tier: string
   readonly rule: string
   readonly allowed: number
   readonly refused: number
-  /** Refused by a route in shadow mode, and let through. */
+  /** Refused by a rule, but let through by a route in shadow mode. */
   readonly shadowed: number
 }
 
-/** LiveLatency is how long decisions took, in milliseconds; percentiles are at most 19 % too high. */
+/** LiveLatency is the time of decisions in milliseconds; percentiles are at most 19 % too high. */
 export interface LiveLatency {
-  /** How many were timed. */
+  /** How many decisions were timed. */
   readonly count: number
   readonly p50Ms: number
   readonly p99Ms: number
   readonly mostMs: number
 }
 
-/** LiveSecond is what happened in about a second. */
+/** LiveSecond sums up about a second. */
 export interface LiveSecond {
   /** When it ended, in milliseconds since 1970. */
   readonly atMs: number
-  /** How long it was: a busy process is late. */
+  /** Its length: in a busy process it may be longer than a second. */
   readonly forMs: number
   readonly counts: readonly LiveCount[]
   readonly latency: LiveLatency | null
-  /** Decisions that were made without the store. */
+  /** Decisions made without the store. */
   readonly storeless: number
-  /** Whether the store was away at its end. */
+  /** Whether the store was unavailable at its end. */
   readonly isAway: boolean
 }
 
-/** LiveKey is a key near the top of a list. */
+/** LiveKey is a key in a list of top keys. */
 export interface LiveKey {
   readonly key: string
   readonly count: number
-  /** How many of them were refused in shadow mode, and let through. */
+  /** How many of them were refused in shadow mode and let through. */
   readonly shadowed: number
   readonly error: number
   readonly route: string
@@ -47,32 +47,32 @@ export interface LiveKey {
   readonly lastMs: number
 }
 
-/** LiveTop are the keys that are refused most, and those that ask most. */
+/** LiveTop are the most refused keys (`limited`), and those with the most requests (`talking`). */
 export interface LiveTop {
   readonly limited: readonly LiveKey[]
   readonly talking: readonly LiveKey[]
 }
 
-/** LiveAway is a time without the store; `toMs` is null while it lasts. */
+/** LiveAway is an outage of the store; `toMs` is null while it lasts. */
 export interface LiveAway {
   readonly fromMs: number
   readonly toMs: number | null
   readonly reason: string
 }
 
-/** LiveAbout is what is configured. */
+/** LiveAbout is the part of the configuration that the dashboard shows. */
 export interface LiveAbout {
   readonly version: string
   /** Tier → its rules. */
   readonly tiers: Readonly<Record<string, readonly ShownRule[]>>
-  /** Route with rules of its own → those. */
+  /** Route with its own rules → those rules. */
   readonly routes: Readonly<Record<string, readonly ShownRule[]>>
   readonly store: { readonly kind: string; readonly onFailure: string }
 }
 
 /** LiveChange is the event of a change of the configuration. */
 export interface LiveChange extends LiveAbout {
-  /** Whether the one who watches may change something. */
+  /** Whether the viewer may make changes. */
   readonly mayChange: boolean
 }
 
@@ -88,7 +88,7 @@ export interface LiveNews extends LiveSecond, LiveTop {
   readonly away: readonly LiveAway[]
 }
 
-/** LiveDecision is a decision about a key, for people. */
+/** LiveDecision is a decision about a key, for display. */
 export interface LiveDecision {
   readonly atMs: number
   readonly route: string
@@ -102,10 +102,10 @@ export interface LiveDecision {
   readonly source: string
 }
 
-/** LiveKeyNews are decisions about the key that is watched, the oldest first. */
+/** LiveKeyNews are decisions about the watched key, the oldest first. */
 export interface LiveKeyNews {
   readonly key: string
   readonly decisions: readonly LiveDecision[]
-  /** Decisions of this second that are not listed, because there were too many. */
+  /** Decisions of this second beyond the number that is listed. */
   readonly leftOut: number
 }

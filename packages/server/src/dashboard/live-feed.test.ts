@@ -28,7 +28,7 @@ function makeFeed() {
   }
 }
 
-/** Two that pass, and the rest are refused. */
+/** Two requests pass, and the rest are refused. */
 function decisions(count: number, cost = 1): Decision[] {
   const limiter = createLimiter(tokenBucket({ limit: 2, per: '1h' }))
   return Array.from({ length: count }, () => limiter.check('a', cost))
@@ -38,7 +38,7 @@ function tell(feed: LiveFeed, decision: Decision, key = 'a', seconds?: number): 
   feed.decided({ route: 'r', tier: 'free', key, cost: 1, decision, shadowed: false, seconds })
 }
 
-/** A watcher that keeps what it was told; several feeds are several processes. */
+/** A watcher that records its calls; each feed stands for a process. */
 async function watching(feeds: LiveFeed | LiveFeed[], key?: string) {
   const all = [feeds].flat()
   const gather = async (asked: LiveAsked) => all.map((feed) => feed.tell(asked))
@@ -74,7 +74,7 @@ describe('the live feed', () => {
     expect(news[1]).toMatchObject({ counts: [], latency: null, forMs: 1_000 })
   })
 
-  it('remembers five minutes, and no more', async () => {
+  it('keeps five minutes, and no more', async () => {
     const { feed, second } = makeFeed()
     for (let i = 0; i < 400; i += 1) await second()
     const { seconds } = feed.tell(untold)
@@ -83,7 +83,7 @@ describe('the live feed', () => {
     expect(starts[0].history).toHaveLength(300)
   })
 
-  it('tells of the last refusals of a key, and then of all decisions about it', async () => {
+  it('sends the last refusals of a key, and then all decisions about it', async () => {
     const { feed, second } = makeFeed()
     const [first, , refused] = decisions(3)
     tell(feed, refused)
@@ -99,7 +99,7 @@ describe('the live feed', () => {
     expect(keyNews[1].decisions[0]).toMatchObject({ outcome: 'allowed', remaining: 1 })
   })
 
-  it('tells nobody anything who has gone', async () => {
+  it('sends nothing to a watcher that has left', async () => {
     const { feed, second } = makeFeed()
     const watcher = await watching(feed, 'a')
     const other = await watching(feed, 'a')
@@ -110,7 +110,7 @@ describe('the live feed', () => {
     expect(other.keyNews).toHaveLength(2)
   })
 
-  it('keeps the times without the store', async () => {
+  it('keeps the outages of the store', async () => {
     const { feed, second } = makeFeed()
     feed.degraded('gone')
     feed.degraded('still gone')
@@ -127,7 +127,7 @@ describe('the live feed', () => {
     ])
   })
 
-  it('finds who asks most also among more than it looks at one by one', async () => {
+  it('finds the top keys also among sampled decisions', async () => {
     const { feed, second } = makeFeed()
     const { news } = await watching(feed)
     const [allowed] = decisions(1)
@@ -141,7 +141,7 @@ describe('the live feed', () => {
 })
 
 describe('the live feeds of several processes', () => {
-  it('are told as one, also when one of them is late', async () => {
+  it('are joined, also when one of them is late', async () => {
     const one = makeFeed()
     const two = makeFeed()
     const [allowed, , refused] = decisions(3)
@@ -183,7 +183,7 @@ describe('the live feeds of several processes', () => {
     expect(news).toMatchObject([{ forMs: 2_000, counts: [{ allowed: 1 }] }])
   })
 
-  it('were without the store at times that overlap', () => {
+  it('join outages that overlap', () => {
     const time = (fromMs: number, toMs: number | null) => ({ fromMs, toMs, reason: 'gone' })
     const joined = joinAway([
       [time(1, 3), time(10, 12), time(20, null)],
@@ -194,7 +194,7 @@ describe('the live feeds of several processes', () => {
 })
 
 describe('live counts', () => {
-  it('tells so many combinations apart, and forgets them when it is read', () => {
+  it('counts a limited number of combinations, and starts again when it is read', () => {
     const live = createLiveCounts(2)
     for (const route of ['a', 'b', 'c', 'd', 'a']) live.count(route, 't', 'r', 'allowed')
     const counts = live.take().map(({ route, allowed }) => [route, allowed])
@@ -208,7 +208,7 @@ describe('live counts', () => {
 })
 
 describe('latency', () => {
-  it('is never told too short, and at most a fifth too long', () => {
+  it('is never reported too short, and at most a fifth too long', () => {
     const latency = createLatency()
     for (let us = 1; us <= 1_000; us += 1) latency.add(us / 1_000_000)
     const { count, p50Ms, p99Ms, mostMs } = latency.take()!
@@ -220,7 +220,7 @@ describe('latency', () => {
     expect(latency.take()).toBeNull()
   })
 
-  it('takes anything that a clock may give', () => {
+  it('accepts any reading of a clock', () => {
     const latency = createLatency()
     for (const seconds of [0, -1, 1e9, 1e-12]) latency.add(seconds)
     expect(latency.take()).toMatchObject({ count: 4, mostMs: 1e12 })
@@ -228,7 +228,7 @@ describe('latency', () => {
 })
 
 describe('recent refusals', () => {
-  it('are ten of each key, and of so many keys', () => {
+  it('are ten for each key, of a limited number of keys', () => {
     const recent = createRecentRefusals(2)
     const refusal = { outcome: 'refused', rule: 'r', source: 'store', route: '', tier: '' } as const
     const note = (key: string, atMs: number) =>

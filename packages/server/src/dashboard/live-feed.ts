@@ -6,27 +6,27 @@ import { createLiveCounts } from './live-counts.ts'
 import type { LiveAway, LiveDecision, LiveKey, LiveSecond, LiveTop } from './live-event.ts'
 import { createRecentRefusals } from './recent-refusals.ts'
 
-/** LiveAsked is what somebody knows already, and wants to know besides. */
+/** LiveAsked is what a hub has seen, and what it asks for in addition. */
 export interface LiveAsked {
-  /** Process → the number of its last second that was seen. */
+  /** Process → the number of the last second seen. */
   readonly seen: Readonly<Record<string, number>>
-  /** Keys whose decisions are wanted from now on; they are asked for every second. */
+  /** Keys whose decisions are wanted; the request is repeated every second. */
   readonly keys: readonly string[]
   /** The key whose last refusals are wanted; undefined for none. */
   readonly refusalsOf: string | undefined
 }
 
-/** LiveTold is what one process answers. */
+/** LiveTold is the answer of one process. */
 export interface LiveTold extends LiveTop {
-  /** Another one after a restart. */
+  /** A random id, new after a restart. */
   readonly process: string
-  /** Those that were not seen yet, the newest last. */
+  /** The seconds not seen yet, the newest last. */
   readonly seconds: readonly ToldSecond[]
   readonly away: readonly LiveAway[]
   readonly refusals: readonly LiveDecision[]
 }
 
-/** ToldSecond has a number, one higher than that before, and the decisions about watched keys. */
+/** ToldSecond is numbered consecutively, and has the decisions about watched keys. */
 export interface ToldSecond extends LiveSecond {
   readonly number: number
   readonly keys: ReadonlyMap<string, KeyDecisions>
@@ -37,41 +37,41 @@ interface KeyDecisions {
   leftOut: number
 }
 
-/** LiveFeed gathers what this process does, and remembers the last five minutes. */
+/** LiveFeed records the decisions of this process, and keeps the last five minutes. */
 export interface LiveFeed {
   decided(told: Decided): void
-  /** Says that the store is away, and why, or that it is back. */
+  /** The store is unavailable, for this reason; undefined when it has recovered. */
   degraded(reason: string | undefined): void
   tell(asked: LiveAsked): LiveTold
-  /** Says whom to call at the end of each second. */
+  /** Sets the listener that is called at the end of each second. */
   onSecond(listener: () => void): void
-  /** Ends a second. It happens by itself every second. */
+  /** Ends a second; a timer calls it every second. */
   tick(): void
   close(): void
 }
 
 const SECONDS_KEPT = 300
 const AWAY_KEPT = 20
-/** More than are shown, because those of several processes are added up. */
+/** More than are shown, because the lists of several processes are joined. */
 const TOP_TOLD = 100
-/** A key that was not asked for in so many seconds is watched no more. */
+/** A key is no longer watched when it was not requested for this many seconds. */
 const WATCHED_SECONDS = 5
-/** Decisions of a watched key that are shown of each second. */
+/** The largest number of decisions about a watched key per second. */
 const DECISIONS_SHOWN = 20
-/** Decisions of a second that are looked at one by one; of those beyond, one in so many. */
+/** How many decisions of a second are counted by key; of the others, one in `ONE_IN`. */
 const EACH_A_SECOND = 1_000
 const ONE_IN = 16
 const STORELESS = new Set(['local', 'open', 'closed'])
 
-/** LiveFeedOptions: who is refused most is counted elsewhere already. */
+/** LiveFeedOptions: `limited` lists the most refused keys, which are counted elsewhere. */
 export interface LiveFeedOptions {
   limited(count: number): readonly LiveKey[]
   nowMs?(): number
 }
 
 /**
- * createLiveFeed starts to gather. All decisions are counted by route, tier and rule. By key the
- * first thousand of a second are, and one in sixteen of the others, for sixteen.
+ * createLiveFeed starts recording. All decisions are counted by route, tier and rule. By key the
+ * first thousand of a second are counted, and a sample of the others: one in sixteen, as sixteen.
  */
 export function createLiveFeed({ limited, nowMs = Date.now }: LiveFeedOptions): LiveFeed {
   const liveCounts = createLiveCounts()
@@ -160,7 +160,7 @@ export function createLiveFeed({ limited, nowMs = Date.now }: LiveFeedOptions): 
   }
 }
 
-/** The deciding rule's own figures: those of the decision are of all rules. */
+/** Shows what the deciding rule has left; `decision.remaining` may be that of another rule. */
 function shownOf(
   { route, tier, cost, decision }: Decided,
   outcome: Outcome,

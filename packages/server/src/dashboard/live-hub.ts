@@ -3,24 +3,24 @@ import type { LiveAway, LiveDecision, LiveKeyNews, LiveNews, LiveSecond } from '
 import type { LiveAsked, LiveFeed, LiveTold } from './live-feed.ts'
 import { joinAway, joinHistory, joinSeconds } from './live-join.ts'
 
-/** Watcher is told what happens, once a second. */
+/** Watcher is a viewer of the dashboard, called once a second. */
 export interface Watcher {
-  /** The key whose decisions it wants to see; undefined for none. */
+  /** The key whose decisions it watches; undefined for none. */
   readonly key: string | undefined
-  /** Comes first, and once: the last five minutes. */
+  /** Called first, and once, with the last five minutes. */
   start(past: { history: readonly LiveSecond[]; away: readonly LiveAway[] }): void
   news(news: LiveNews): void
-  /** The last refusals after the start, and then all decisions. */
+  /** Called with the last refusals after the start, then with all decisions. */
   keyNews(news: LiveKeyNews): void
 }
 
-/** LiveHub tells watchers of this process what all processes do. */
+/** LiveHub tells the watchers of this process about the decisions of all processes. */
 export interface LiveHub {
-  /** Gives the way to stop. Rejects if a process does not answer. */
+  /** Resolves with a function that stops watching. Rejects if a process does not answer. */
   watch(watcher: Watcher): Promise<() => void>
 }
 
-/** LiveHubOptions: `gather` asks the feeds of all processes, that of this one included. */
+/** LiveHubOptions: `gather` asks the feeds of all processes, this one included. */
 export interface LiveHubOptions {
   readonly feed: LiveFeed
   gather(asked: LiveAsked): Promise<LiveTold[]>
@@ -30,9 +30,9 @@ const TOP_SHOWN = 10
 const REFUSALS_SHOWN = 10
 
 /**
- * createLiveHub asks all processes for what is new whenever this one has ended a second, and somebody
- * watches. Seconds are numbered by each process: one that is late, or did not answer, is told of the
- * next time, so that what watchers add up is what was decided.
+ * createLiveHub asks all processes for news whenever this one has ended a second and has watchers.
+ * Each process numbers its seconds: a second that is late, or whose process did not answer, is
+ * included the next time, so that the sums of watchers match the decisions.
  */
 export function createLiveHub({ feed, gather }: LiveHubOptions): LiveHub {
   const watchers = new Set<Watcher>()
@@ -40,7 +40,7 @@ export function createLiveHub({ feed, gather }: LiveHubOptions): LiveHub {
   let isAsking = false
   let last: Promise<unknown> = Promise.resolve()
 
-  /** One after the other, so that no second is between the past and the news of a watcher. */
+  /** Runs tasks one after the other, so that a watcher misses no second between start and news. */
   function inLine<T>(task: () => Promise<T>): Promise<T> {
     const next = last.then(task)
     last = next.catch(() => {})
@@ -89,7 +89,7 @@ export function createLiveHub({ feed, gather }: LiveHubOptions): LiveHub {
   feed.onSecond(() => {
     if (watchers.size === 0 || isAsking) return
     isAsking = true
-    // Who did not answer is asked again in a second.
+    // A process that did not answer is asked again in a second.
     inLine(tellNews)
       .catch(() => {})
       .finally(() => {
@@ -107,7 +107,7 @@ export function createLiveHub({ feed, gather }: LiveHubOptions): LiveHub {
           seen = {}
           see(all)
         }
-        // What the others are yet to be told is news for this one, too.
+        // Seconds that the other watchers have not seen yet are news for this one as well.
         const past = all.map((told) => ({
           ...told,
           seconds: told.seconds.filter(({ number }) => number <= (seen[told.process] ?? 0)),

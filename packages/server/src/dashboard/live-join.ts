@@ -47,14 +47,14 @@ function joinCounts(lists: readonly (readonly LiveCount[])[]): readonly LiveCoun
   return [...joined.values()]
 }
 
-/** Percentiles cannot be added up: those of the slowest process are told. */
+/** Percentiles cannot be added up: those of the slowest process are used. */
 function slower(a: LiveLatency | null, b: LiveLatency | null): LiveLatency | null {
   if (!a || !b) return a ?? b
   const { p50Ms, p99Ms, mostMs } = b.p99Ms > a.p99Ms ? b : a
   return { count: a.count + b.count, p50Ms, p99Ms, mostMs }
 }
 
-/** joinAway makes one time of those that overlap, the newest last. */
+/** joinAway joins outages that overlap, the newest last. */
 export function joinAway(lists: readonly (readonly LiveAway[])[]): LiveAway[] {
   const joined: LiveAway[] = []
   for (const time of lists.flat().sort((a, b) => a.fromMs - b.fromMs)) {

@@ -59,7 +59,7 @@ function decide(feed: LiveFeed, key: string): void {
 }
 
 describe('GET /v1/live', () => {
-  it('tells what was, what is, and what changes', async () => {
+  it('sends the history, news and changes of the configuration', async () => {
     const { feed, service, url } = await serve()
     decide(feed, 'a')
     feed.tick()
@@ -81,7 +81,7 @@ describe('GET /v1/live', () => {
     await events.cancel()
   })
 
-  it('tells of a key to who asks for it, line breaks and all', async () => {
+  it('sends decisions about a requested key, also with line breaks in it', async () => {
     const { feed, url } = await serve()
     const key = 'a\n\nevent: x\ndata: <img>'
     const events = await listen(`${url}?key=${encodeURIComponent(key)}`)
@@ -95,7 +95,7 @@ describe('GET /v1/live', () => {
     expect((await fetch(url, { method: 'HEAD' })).status).toBe(404)
   })
 
-  it('has room for 32, and again when somebody leaves', async () => {
+  it('serves 32 watchers, and another when one leaves', async () => {
     const { url } = await serve()
     const all = await Promise.all(Array.from({ length: 32 }, () => listen(url)))
     const refused = await fetch(url)
@@ -111,7 +111,7 @@ describe('GET /v1/live', () => {
     for (const events of all) await events.cancel()
   })
 
-  it('skips who does not read, and drops them in the end', async () => {
+  it('skips watchers that do not read, and drops them in the end', async () => {
     const about = { route: '', tier: '', rule: '', error: 0, lastMs: 0, count: 1, shadowed: 0 }
     const { feed, app, url } = await serve([{ key: 'x'.repeat(4_000_000), ...about }])
     const socket = connect(Number(new URL(url).port), '127.0.0.1').pause()
@@ -127,7 +127,7 @@ describe('GET /v1/live', () => {
     socket.destroy()
   })
 
-  it('ends when the server does', async () => {
+  it('ends when the server closes', async () => {
     const { app, url } = await serve()
     const events = await listen(url)
     await events.next()

@@ -5,26 +5,27 @@ import { PROBLEM_TYPE, problem, problemText } from '../problem.ts'
 import type { LiveAbout, LiveStart } from './live-event.ts'
 import type { LiveHub } from './live-hub.ts'
 
-/** LiveRouteOptions are what the stream tells besides what happens. */
+/** LiveRouteOptions are the parts of the stream. */
 export interface LiveRouteOptions {
   readonly hub: LiveHub
-  /** What is configured; another object after a change. */
+  /** What the dashboard shows of the configuration; another object after a change. */
   about(): LiveAbout
-  /** Whether the one who asks may change something. */
+  /** Whether the caller may make changes. */
   mayChange(request: FastifyRequest): boolean
-  /** Lets only those in who may look. */
+  /** Lets only callers with read access in. */
   readonly onRequest: (request: FastifyRequest, reply: FastifyReply, next: () => void) => void
 }
 
 const MOST_WATCHERS = 32
 const LONGEST_KEY = 1_024
-/** A watcher that has not read for so many seconds is dropped. */
+/** The number of seconds after which a watcher that does not read is dropped. */
 const MOST_SKIPPED = 15
 
 /**
- * addLive adds `GET /v1/live`, a stream of server-sent events: `start` first, `about` after a change
- * of the configuration, `second` every second, and with `?key=` also `key` when that was decided about.
- * Who reads too slowly misses seconds, and is dropped in the end; who comes when 32 watch is refused.
+ * addLive adds `GET /v1/live`, a stream of server-sent events: `start` first, `about` after a
+ * change of the configuration, `second` every second, and with `?key=` also `key` with decisions
+ * about it. A client that reads too slowly misses seconds, and is dropped in the end. At most 32
+ * clients can watch at once.
  */
 export function addLive(app: FastifyInstance, options: LiveRouteOptions): void {
   const { hub, about, mayChange, onRequest } = options
@@ -37,7 +38,10 @@ export function addLive(app: FastifyInstance, options: LiveRouteOptions): void {
   app.get('/v1/live', { onRequest, exposeHeadRoute: false }, (request, reply) => {
     const key = keyOf(request.query as { key?: unknown })
     if (streams.size >= MOST_WATCHERS) {
-      const told = problem(503, `${MOST_WATCHERS} watch already. Close a page, and try again.`)
+      const told = problem(
+        503,
+        `The limit of ${MOST_WATCHERS} live streams is reached. Close a page, and try again.`,
+      )
       return reply.code(503).type(PROBLEM_TYPE).send(problemText(told))
     }
     reply.hijack()

@@ -12,8 +12,8 @@ const MOST_KEYS = 1_000
 const MOST_EACH = 10
 
 /**
- * createRecentRefusals keeps ten refusals of each of a thousand keys: one that is refused all the
- * time displaces its own, and not those of somebody else. The key that was refused longest ago goes.
+ * createRecentRefusals keeps ten refusals of each of a thousand keys: a key that is refused all the
+ * time evicts its own refusals only. When full, the key whose last refusal is oldest is evicted.
  */
 export function createRecentRefusals(mostKeys = MOST_KEYS): RecentRefusals {
   const byKey = new Map<string, LiveDecision[]>()

@@ -1,10 +1,10 @@
 import type { FastifyReply } from 'fastify'
 import { PROBLEM_TYPE, type Problem, problem, problemText } from '../problem.ts'
 
-/** answer tells a client of a problem. */
-export function answer(reply: FastifyReply, told: Problem): FastifyReply {
-  return reply.code(told.status).type(PROBLEM_TYPE).send(problemText(told))
+/** answer sends a problem to the client. */
+export function answer(reply: FastifyReply, problem: Problem): FastifyReply {
+  return reply.code(problem.status).type(PROBLEM_TYPE).send(problemText(problem))
 }
 
-/** stopping is what clients are told who ask on a connection that is still there. */
+/** stopping answers requests that arrive on open connections during shutdown. */
 export const stopping = problem(503, 'The gateway is shutting down.')

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import { bodyFault, sized } from './body.ts'
 
-/** What becomes of a body that comes in these pieces, all at once. */
+/** The result for a body that arrives in these pieces, all at once. */
 async function passed(pieces: readonly Buffer[], mostBytes = 10_000_000) {
   const request = Object.assign(new PassThrough(), { complete: true })
   const body = sized(request as unknown as IncomingMessage, mostBytes)
@@ -19,13 +19,13 @@ async function passed(pieces: readonly Buffer[], mostBytes = 10_000_000) {
 const pieces = (count: number, bytes: number) => Array<Buffer>(count).fill(Buffer.alloc(bytes))
 
 describe('the body of a request', () => {
-  it('goes on in one piece where it comes at once', async () =>
+  it('is passed on in one piece if it arrives at once', async () =>
     expect(await passed(pieces(500, 1))).toEqual({ sizes: [500], status: undefined }))
 
   it.each([
     [10, 10, undefined],
     [11, 10, 413],
-  ])('of %i bytes, where %i may be, is answered with %s', async (bytes, most, status) =>
+  ])('of %i bytes, with a limit of %i, is answered with %s', async (bytes, most, status) =>
     expect((await passed(pieces(bytes, 1), most)).status).toBe(status),
   )
 

@@ -2,21 +2,23 @@ import type { IncomingMessage } from 'node:http'
 import { Readable } from 'node:stream'
 import { type Problem, problem } from '../problem.ts'
 
-/** Chunks that any body may have, and how many bytes allow one more. */
+/** The number of chunks that any body may have, and the bytes that permit one more. */
 const FREE_CHUNKS = 16_384
 const BYTES_PER_CHUNK = 64
 
-/** From this size on a chunk goes on by itself; smaller ones are joined with what comes with them. */
+/**
+ * A chunk of this size or more is passed on alone; smaller ones are joined with their neighbours.
+ */
 const LARGE_BYTES = 4_096
 
 const OVERSIZED = new Error('the body is too large')
 const CHOPPED = new Error('the body has too many small chunks')
-const BROKEN_OFF = new Error('the body was broken off')
+const BROKEN_OFF = new Error('the body ended early')
 
 /**
  * sized passes the body of a request on, and fails when it is larger than `mostBytes` or has too
- * many chunks: each chunk costs the same time, however small it is. What comes at once goes on at
- * once, in one piece.
+ * many chunks: each chunk costs the same time, however small it is. Chunks that arrive together are
+ * passed on as one.
  */
 export function sized(request: IncomingMessage, mostBytes: number): Readable {
   let bytes = 0
@@ -27,7 +29,7 @@ export function sized(request: IncomingMessage, mostBytes: number): Readable {
     destroy(error, done) {
       request.off('data', take).off('end', end).off('close', leave)
       waiting = []
-      // The rest of a whole body is in the way of the next request; of others nothing more is read.
+      // Discard the rest of a complete body for the next request; read nothing more of others.
       if (request.complete) request.resume()
       else request.pause()
       done(error)
@@ -42,7 +44,7 @@ export function sized(request: IncomingMessage, mostBytes: number): Readable {
     waiting.push(chunk)
     if (waiting.length > 1) return
     if (chunk.length >= LARGE_BYTES) flush()
-    // All chunks of one read come before that.
+    // The chunks of one socket read are all delivered before that.
     else setImmediate(flush)
   }
   function flush(): void {
@@ -60,32 +62,32 @@ export function sized(request: IncomingMessage, mostBytes: number): Readable {
   }
 
   request.on('data', take).once('end', end).once('close', leave)
-  // Node tells of it with `close`, too.
+  // A `close` event follows, which `leave` handles.
   request.on('error', () => {})
   return body
 }
 
-/** bodyFault is what a client is told whose body `sized` has failed with. */
+/** bodyFault is the response when `sized` has failed with the body. */
 export function bodyFault(body: Readable | null): Problem | undefined {
   if (body?.errored === OVERSIZED) return tooLarge
   return body?.errored === CHOPPED ? tooManyChunks : undefined
 }
 
-/** bodyProblem is what is wrong with a body by what its head says, if anything. */
+/** bodyProblem checks a body by its headers; undefined if it may be passed on. */
 export function bodyProblem(request: IncomingMessage, mostBytes: number): Problem | undefined {
   const { 'content-length': length = '0', 'transfer-encoding': coding } = request.headers
   if (Number(length) > mostBytes) return tooLarge
   const isBare = request.method === 'GET' || request.method === 'HEAD'
-  // What hardly anybody sends, and no proxy passes on reliably; better said than lost.
+  // Rare, and not passed on reliably by proxies, so refused instead of dropped.
   if (isBare && (length !== '0' || coding !== undefined)) return strayBody
-  // Node undoes chunked, and would leave the others to an upstream that is not told of them.
+  // Node decodes chunked, and would pass on other codings without the header that names them.
   return coding === undefined || coding.toLowerCase() === 'chunked' ? undefined : otherCoding
 }
 
-const tooLarge = problem(413, 'The body is larger than this gateway passes on.')
-const tooManyChunks = problem(400, 'The body has too many small chunks. Send larger ones.')
+const tooLarge = problem(413, 'The body is larger than this gateway accepts.')
+const tooManyChunks = problem(400, 'The body has too many small chunks. Send larger chunks.')
 const strayBody = problem(
   400,
-  'A body of a GET or HEAD request is not passed on. Send it with POST or QUERY.',
+  'A GET or HEAD request must not have a body. Send it with POST or QUERY.',
 )
-const otherCoding = problem(501, 'Chunked is the only transfer coding that is understood here.')
+const otherCoding = problem(501, 'The only supported transfer coding is chunked.')

@@ -3,7 +3,9 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 const typeOf = Symbol('type')
 type Marked = IncomingMessage & { [typeOf]?: string }
 
-/** hideType keeps Fastify from looking at it: what a body is, is the client's and the upstream's. */
+/**
+ * hideType hides the Content-Type from Fastify, since only client and upstream interpret the body.
+ */
 export function hideType(request: IncomingMessage): void {
   const { headers } = request
   if (headers['content-type'] === undefined) return
@@ -11,7 +13,7 @@ export function hideType(request: IncomingMessage): void {
   headers['content-type'] = 'application/octet-stream'
 }
 
-/** withType are the fields of a request as they came. */
+/** withType returns the headers of a request with its original Content-Type. */
 export function withType(request: IncomingMessage): IncomingHttpHeaders {
   const type = (request as Marked)[typeOf]
   return type === undefined ? request.headers : { ...request.headers, 'content-type': type }

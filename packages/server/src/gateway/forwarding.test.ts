@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { clientHeaders, proxyList, upstreamHeaders } from './forwarding.ts'
 
-/** What an upstream gets of these fields, from a peer that is a proxy or not. */
+/** The headers that an upstream gets, from a peer that is a trusted proxy or not. */
 function passedOn(headers: IncomingHttpHeaders, isProxy = false): IncomingHttpHeaders {
   const request = { headers, socket: { remoteAddress: '192.0.2.1' } } as unknown as IncomingMessage
   return upstreamHeaders(request, headers, () => isProxy)
@@ -14,11 +14,11 @@ const ours = {
   'x-forwarded-host': 'a.example',
 }
 
-describe('the fields of a request', () => {
+describe('the headers of a request', () => {
   it.each([
     ...['connection', 'expect', 'keep-alive', 'proxy-authenticate', 'proxy-authorization'],
     ...['proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
-  ])('that are about one connection are not passed on: %s', (name) =>
+  ])('that are hop-by-hop are not passed on: %s', (name) =>
     expect(passedOn({ host: 'a.example', [name]: 'x', kept: 'y' })).toEqual({
       host: 'a.example',
       kept: 'y',
@@ -26,7 +26,7 @@ describe('the fields of a request', () => {
     }),
   )
 
-  it('that Connection names are not passed on', () => {
+  it('that Connection lists are not passed on', () => {
     const headers = { host: 'a.example', connection: 'close, X-Own', 'x-own': '1' }
     expect(passedOn(headers)).toEqual({ host: 'a.example', ...ours })
   })
@@ -36,7 +36,7 @@ describe('the fields of a request', () => {
     ...['x-forwarded-proto', 'x-real-ip', 'x-forwarded-prefix', 'x-forwarded-uri'],
     ...['x-original-url', 'x-original-uri', 'x-rewrite-url', 'x-original-method'],
     ...['x_forwarded_for', 'x-forwarded_host', 'x_real_ip', 'x_original_url'],
-  ])('that only a proxy may say are passed on from such: %s', (name) => {
+  ])('about forwarding are passed on from trusted proxies only: %s', (name) => {
     const headers = { host: 'a.example', [name]: 'made up' }
     expect(passedOn(headers)).toEqual({ host: 'a.example', ...ours })
     const before = name === 'x-forwarded-for' ? 'made up, 192.0.2.1' : 'made up'
@@ -44,15 +44,15 @@ describe('the fields of a request', () => {
   })
 })
 
-describe('the fields of a response', () => {
-  it('are without those of the connection, and what we say about limits ourselves', () => {
+describe('the headers of a response', () => {
+  it('have no hop-by-hop headers, and no rate-limit headers of the upstream', () => {
     const headers = { connection: 'x-own', 'x-own': '1', 'x-ratelimit-limit': '9', etag: '"x"' }
     expect(clientHeaders(headers, new Set(['x-ratelimit-limit']))).toEqual({ etag: '"x"' })
   })
 })
 
-describe('a proxy that is believed', () => {
-  it('is everybody where a number is, and nobody where that is 0', () =>
+describe('a trusted proxy', () => {
+  it('is any peer for a number above 0, and no peer for 0', () =>
     expect([proxyList(1)('192.0.2.1'), proxyList(0)('192.0.2.1')]).toEqual([true, false]))
 
   it.each([

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 
-/** Fields that are about one connection and not for whoever is behind it. */
+/** Hop-by-hop headers, which concern one connection only. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'expect',
@@ -16,8 +16,8 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 ])
 
 /**
- * What clients may only say through a proxy that is trusted: whom it speaks for, and for which path,
- * which some servers believe. CGI takes `_` for `-`.
+ * Headers that only a trusted proxy may send: they name the client and the original request, and
+ * some servers believe them. CGI reads `_` as `-`.
  */
 const FORWARDED =
   /^(forwarded|x[-_](forwarded[-_].*|real[-_]ip|rewrite[-_]url|original[-_](host|method|ur[il])))$/
@@ -27,9 +27,9 @@ const forwarded = { has: (name: string) => FORWARDED.test(name) }
 const NONE: ReadonlySet<string> = new Set()
 
 /**
- * upstreamHeaders are the fields of a request as an upstream gets them: without those of the
- * connection, and with the client's address at the end of X-Forwarded-For. What a client says about
- * proxies before us is passed on only if such are trusted.
+ * upstreamHeaders are the headers that the upstream gets: without hop-by-hop headers, and with the
+ * address of the peer at the end of X-Forwarded-For. Forwarding headers of the request are passed
+ * on only if the peer is a trusted proxy.
  */
 export function upstreamHeaders(
   request: IncomingMessage,
@@ -37,8 +37,8 @@ export function upstreamHeaders(
   isProxy: (address: string) => boolean,
 ): IncomingHttpHeaders {
   const peer = request.socket.remoteAddress ?? 'unknown'
-  const made = isProxy(peer) ? NONE : forwarded
-  const kept = without(headers, request.headers.connection, made)
+  const removed = isProxy(peer) ? NONE : forwarded
+  const kept = without(headers, request.headers.connection, removed)
   const before = kept['x-forwarded-for']
   kept['x-forwarded-for'] = before === undefined ? peer : `${before}, ${peer}`
   kept['x-forwarded-proto'] ??= 'encrypted' in request.socket ? 'https' : 'http'
@@ -46,23 +46,23 @@ export function upstreamHeaders(
   return kept
 }
 
-/** clientHeaders are the fields of an upstream's response as a client gets them. */
+/** clientHeaders are the headers of the upstream's response that the client gets. */
 export function clientHeaders(
   headers: IncomingHttpHeaders,
   ours: ReadonlySet<string>,
 ): IncomingHttpHeaders {
-  // A list where it came more than once, and undici made the fields.
+  // undici gives a list when the header came more than once.
   const connection: string | string[] | undefined = headers.connection
-  // What we say about limits holds here; what an upstream says may be more than we let through.
+  // The gateway's rate-limit headers replace those of the upstream, whose limits may be higher.
   return without(headers, connection === undefined ? undefined : String(connection), ours)
 }
 
-/** limitFields are the names of what was written about limits. */
+/** limitFields are the names of the rate-limit headers of a response. */
 export function limitFields(response: ServerResponse): ReadonlySet<string> {
   return new Set(response.getHeaderNames().filter((name) => name.includes('ratelimit')))
 }
 
-/** A copy without what is about the connection, and without these; deleting from one is slower. */
+/** Copies headers without hop-by-hop headers and `others`; deleting from an object is slower. */
 function without(
   headers: IncomingHttpHeaders,
   connection: string | undefined,
@@ -77,7 +77,7 @@ function without(
   return kept
 }
 
-/** What a sender says is for this connection only. */
+/** The headers that Connection declares as hop-by-hop. */
 function namedBy(connection: string): ReadonlySet<string> {
   if (connection === 'keep-alive' || connection === 'close') return NONE
   return new Set(
@@ -88,7 +88,9 @@ function namedBy(connection: string): ReadonlySet<string> {
   )
 }
 
-/** proxyList tells which peers are proxies that are believed: all of a number, or those of a list. */
+/**
+ * proxyList tells which peers are trusted proxies: all of them for a number, or those of a list.
+ */
 export function proxyList(trustProxy: number | readonly string[]): (address: string) => boolean {
   if (typeof trustProxy === 'number') return () => trustProxy > 0
   const list = new BlockList()

@@ -17,12 +17,12 @@ import { type Asked, isHostText } from './router.ts'
 import type { Route } from './routes.ts'
 import { addUpgrades, onlyWebSockets } from './upgrade.ts'
 
-/** GatewayOptions are what a gateway is made of; `current` may change between two requests. */
+/** GatewayOptions are the parts of a gateway; `current` may change between two requests. */
 export interface GatewayOptions {
-  /** What cannot change without a restart: sizes and times. */
+  /** Settings that need a restart: sizes and times. */
   readonly settings: Settings
   current(): {
-    /** Whether a peer is a proxy that is believed. */
+    /** Whether a peer is a trusted proxy. */
     isProxy(address: string): boolean
     find(asked: Asked): Route | undefined
   }
@@ -34,7 +34,7 @@ const routeOf = Symbol('route')
 const startOf = Symbol('start')
 type Marked = IncomingMessage & { [routeOf]?: Route; [startOf]?: number }
 
-/** startedMs is when the gateway began with a request, by `performance.now()`. */
+/** startedMs is when the gateway began to handle a request, by `performance.now()`. */
 export function startedMs(request: IncomingMessage): number | undefined {
   return (request as Marked)[startOf]
 }
@@ -47,17 +47,17 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
     bodyLimit: bodyBytes,
     requestTimeout: requestTimeoutMs,
     forceCloseConnections: 'idle',
-    // A client that neither sends nor reads is not waited for.
+    // The timeout of clients that neither send nor read.
     connectionTimeout: requestTimeoutMs + longestTimeoutMs(settings),
     http: {
       maxHeaderSize: headerBytes,
-      // All answers are ours, so that `addUpgrades` knows of each that is under way.
+      // The gateway answers missing hosts itself, so that `addUpgrades` sees every response.
       requireHostHeader: false,
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: 1_000,
       ...onlyWebSockets,
     },
-    // Who comes while we close is told so by us, as a problem. Fastify adds `Connection: close`.
+    // During shutdown the gateway answers itself, with a problem; Fastify adds `Connection: close`.
     return503OnClosing: false,
     exposeHeadRoutes: false,
     onProtoPoisoning: 'ignore',
@@ -71,25 +71,25 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', (_request, payload, done) => done(null, sized(payload, bodyBytes)))
   addLingering(app.server, bodyBytes)
-  // By itself Node would ask for the body before anything is decided.
+  // Node would answer `100 Continue` by itself, before the limiter has decided.
   const expecting = new WeakSet<IncomingMessage>()
   app.server.on('checkContinue', (request, response) => {
     expecting.add(request)
     app.server.emit('request', request, response)
   })
-  // What else a client expects is ignored, as a server may.
+  // A server may ignore other expectations.
   app.server.on('checkExpectation', (request, response) => {
     app.server.emit('request', request, response)
   })
 
-  /** One line a second for each upstream is enough to know. */
+  /** Logs one line per second and upstream at most. */
   const lines = localLimiter(tokenBucket({ limit: 1, per: '1s' }))
   const onFailure: OnFailure = ({ name, url }, { code, message }) => {
     if (!lines.allow(name)) return
-    logger.warn({ upstream: name, url, error: code ?? message }, 'an upstream does not answer')
+    logger.warn({ upstream: name, url, error: code ?? message }, 'upstream failed')
   }
   const proxy = createProxy({
-    // As many as there can be clients, so that nobody waits for those of others.
+    // One for each client connection, so that no client waits for an upstream connection.
     connections,
     isProxy: (address) => current().isProxy(address),
     onFailure,
@@ -127,7 +127,7 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
 
   app.addHook('onRequest', (request, reply, next) => {
     if (hasHungUp(request.raw)) {
-      // Its response would never be written, and Node keeps them in line.
+      // Its response would never be written, and Node would keep it queued.
       discard(request.raw.socket, bodyBytes)
       return void reply.hijack()
     }
@@ -172,23 +172,20 @@ export async function createGateway(options: GatewayOptions): Promise<FastifyIns
   })
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     const status = error.statusCode ?? 500
-    // That a client has gone is no news.
+    // A client that has disconnected is no error.
     if (status >= 500 && !reply.raw.destroyed) logger.error(error)
-    return answer(
-      reply,
-      problem(status, status >= 500 ? 'Something is wrong here.' : error.message),
-    )
+    return answer(reply, problem(status, status >= 500 ? 'Internal error.' : error.message))
   })
   return app
 }
 
 /** Answers without reading the body. */
-function refuse(request: FastifyRequest, reply: FastifyReply, told: Problem): void {
+function refuse(request: FastifyRequest, reply: FastifyReply, problem: Problem): void {
   if (isLong(request.raw)) hangUp(request, reply)
-  answer(reply, told)
+  answer(reply, problem)
 }
 
-/** The built-in upstream: says what it got. */
+/** The built-in upstream: answers with the request that it received. */
 function echo(request: FastifyRequest, reply: FastifyReply) {
   const { method, url } = request.raw
   const headers = withType(request.raw)
@@ -199,7 +196,7 @@ function longestTimeoutMs({ routes }: Settings): number {
   return Math.max(0, ...routes.map(({ upstream }) => upstream?.timeoutMs ?? 0))
 }
 
-/** One Host, and a name or an address: another spelling would dodge the route of a host. */
+/** Exactly one Host, a plain name or address: another spelling could bypass the route of a host. */
 function isHost({ headers, rawHeaders }: IncomingMessage): boolean {
   let hosts = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -210,12 +207,15 @@ function isHost({ headers, rawHeaders }: IncomingMessage): boolean {
 
 const badPath = problem(
   400,
-  'The path is not clear: it has dot segments, two slashes first, encoded slashes or something unreadable.',
+  'The path is ambiguous: it has dot segments, begins with //, or has encoded slashes or characters that are not allowed.',
 )
-const badHost = problem(400, 'The request must have one Host, a name or an address.')
+const badHost = problem(
+  400,
+  'The request must have exactly one Host header, with a name or an address.',
+)
 const badIdentity = problem(
   400,
-  'A header that tells who asks must come once, and not be named by Connection.',
+  'A header that identifies the client must be sent once, and must not be listed in Connection.',
 )
-const unknownRoute = problem(404, 'No route is meant for this request.')
+const unknownRoute = problem(404, 'No route matches this request.')
 const nothingBehind = problem(404, 'The route has no upstream.')

@@ -5,20 +5,22 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 /** Bodies up to this length are discarded, and the connection of a refused client is kept. */
 const SHORT_BYTES = 65_536
 
-/** For how long a client that sends a long body may go on before it has read the refusal. */
+/** How long a client may go on sending a body after its refusal, so that it can read that. */
 const LINGER_MS = 5_000
 
 const hungUp = new WeakSet<Socket>()
 
 /**
- * hasHungUp tells whether a request came too late: its connection has gone, or the gateway is about
- * to close it. Such a request is neither decided nor passed on.
+ * hasHungUp tells whether a request came too late: its connection is closed, or the gateway is
+ * about to close it. Such a request is neither decided nor passed on.
  */
 export function hasHungUp({ socket }: IncomingMessage): boolean {
   return socket.destroyed || hungUp.has(socket)
 }
 
-/** isLong tells whether a body is too much to discard, does not say its length, or waits for `100`. */
+/**
+ * isLong tells whether a body is too long to discard, has no length, or waits for `100 Continue`.
+ */
 export function isLong({ headers }: IncomingMessage): boolean {
   return (
     headers.expect !== undefined ||
@@ -27,14 +29,14 @@ export function isLong({ headers }: IncomingMessage): boolean {
   )
 }
 
-/** hangUp closes the connection after this response; one that has begun is broken off. */
+/** hangUp closes the connection after this response, or at once if the response has begun. */
 export function hangUp({ raw }: FastifyRequest, reply: FastifyReply): void {
   if (reply.raw.headersSent) return void reply.raw.destroy()
   hungUp.add(raw.socket)
   reply.header('connection', 'close')
 }
 
-/** closeIfLong changes a refusal: a client with a long body is told to stop sending it. */
+/** closeIfLong adds `Connection: close` to the refusal of a long body, so that the client stops. */
 export function closeIfLong(request: IncomingMessage) {
   if (!isLong(request)) return undefined
   hungUp.add(request.socket)
@@ -44,16 +46,17 @@ export function closeIfLong(request: IncomingMessage) {
 /**
  * addLingering closes connections so that clients can read the last response. With unread data in
  * its buffer the kernel would reset the connection, and the client might lose the response. So the
- * gateway closes its side first and discards what still comes: at most `mostBytes`, for five seconds.
+ * gateway closes its side first and discards what still comes: at most `mostBytes`, for five
+ * seconds.
  */
 export function addLingering(server: Server, mostBytes: number): void {
   const known = new WeakSet<Socket>()
   const latest = new WeakMap<Socket, IncomingMessage>()
 
   server.on('connection', (socket) => {
-    // Node remembers the address that it was asked for, also when the connection has gone.
+    // Node caches the address once it is read, also for a connection that has closed.
     if (socket.remoteAddress === undefined) return void socket.destroy()
-    // `addUpgrades` hands connections back.
+    // `addUpgrades` emits `connection` again for the same socket.
     if (known.has(socket)) return
     known.add(socket)
     const destroySoon = socket.destroySoon.bind(socket)
@@ -76,8 +79,8 @@ export function addLingering(server: Server, mostBytes: number): void {
 const discarding = new WeakSet<Socket>()
 
 /**
- * discard parses nothing more of what a client sends on a connection. The gateway hangs up when the
- * responses before are done, or after `mostBytes`.
+ * discard stops parsing what a client sends on a connection. The gateway closes it when the
+ * earlier responses are done, or after `mostBytes`.
  */
 export function discard(socket: Socket, mostBytes: number): void {
   if (discarding.has(socket) || socket.destroyed) return
@@ -89,7 +92,7 @@ export function discard(socket: Socket, mostBytes: number): void {
     if (left < 0) socket.destroy()
   })
   socket.resume()
-  // Node may have stopped reading for want of room in the body, behind the back of the stream.
+  // Node may have paused reading for backpressure of the body, without the stream's knowledge.
   socket._read(0)
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { KeyPart, RouteSettings } from '../settings.ts'
 import { identityHeaders, plainSecret, unclearHeader } from './identity.ts'
 
-describe('the headers that tell who asks', () => {
+describe('the headers that identify the client', () => {
   it.each<[KeyPart[], string[]]>([
     [[{ from: 'address' }, { from: 'route' }], []],
     [[{ from: 'header', name: 'x-user' }], ['x-user']],
@@ -26,7 +26,7 @@ describe('the headers that tell who asks', () => {
     [['Authorization', 'a', 'authorization', 'b'], 'authorization'],
     [['X-Api-Key', 'a', 'Connection', 'close, X-Api-Key'], 'x-api-key'],
     [['X-Api-Key', 'a', 'Connection', 'keep-alive'], undefined],
-  ])('of %j are not clear: %s', (rawHeaders, unclear) => {
+  ])('of %j are ambiguous: %s', (rawHeaders, unclear) => {
     const at = rawHeaders.indexOf('Connection')
     const headers = at < 0 ? {} : { connection: rawHeaders[at + 1] }
     const request = { rawHeaders, headers } as unknown as IncomingMessage
@@ -58,5 +58,7 @@ describe('plainSecret', () => {
     ...['Bearer abc 1', 'Bearer abc,1', 'Bearer abc;1', 'Bearer abc\u00851'],
     ...['Token token="abc", nonce="1"', 'Bearer a=b', 'Basic YT.o', 'Basic YTo=YTo', 'Basic Y Y'],
     ...['abc\u00a0', '\u0085abc'],
-  ])('of %j is none: some read less of it', (secret) => expect(plainSecret(secret)).toBeUndefined())
+  ])('of %j is undefined, since servers parse it differently', (secret) =>
+    expect(plainSecret(secret)).toBeUndefined(),
+  )
 })

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { RouteSettings } from '../settings.ts'
 
-/** identityHeaders are the names of the headers that the key of a route is read from. */
+/** identityHeaders are the names of the headers from which the key of a route is read. */
 export function identityHeaders({ key, isOpen }: RouteSettings, tokenHeader = ''): string[] {
   if (isOpen) return []
   const names = key.map((part) => {
@@ -12,9 +12,9 @@ export function identityHeaders({ key, isOpen }: RouteSettings, tokenHeader = ''
 }
 
 /**
- * unclearHeader is one of these headers that the upstream may read otherwise than it was counted:
- * it came twice, or is spelt with `_`, which is the same name to CGI, or Connection names it, so
- * that it is not passed on. Undefined if there is none.
+ * unclearHeader returns an identity header that the upstream may read differently: it is sent
+ * twice, is spelt with `_`, which CGI reads as `-`, or is listed in Connection, so that it is not
+ * passed on. Undefined if there is none.
  */
 export function unclearHeader(
   { rawHeaders, headers }: IncomingMessage,
@@ -28,9 +28,9 @@ function isTwofold(rawHeaders: readonly string[], name: string): boolean {
   let count = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
     if (rawHeaders[i].length !== name.length) continue
-    const came = rawHeaders[i].toLowerCase()
-    if (came === name) count += 1
-    else if (came.replaceAll('_', '-') === plain) return true
+    const sent = rawHeaders[i].toLowerCase()
+    if (sent === name) count += 1
+    else if (sent.replaceAll('_', '-') === plain) return true
   }
   return count > 1
 }
@@ -45,8 +45,8 @@ function isNamed(connection: string | undefined, name: string): boolean {
 }
 
 /**
- * headerReadings are the values that servers may take for a header: each that came, also under the
- * name that CGI takes for the same, and all of them in one.
+ * headerReadings are the values that a server may read for a header: each value that was sent, also
+ * under a name that CGI reads as the same, and all of them joined.
  */
 export function headerReadings(
   { rawHeaders, headers }: IncomingMessage,
@@ -63,10 +63,11 @@ export function headerReadings(
 }
 
 /**
- * plainSecret is a secret as it is hashed. The scheme of an `Authorization` may be spelt in any
- * case, with any space behind it; here it is `Bearer`, and one space. `Basic` has many spellings of
- * one name and password, and is encoded anew. Undefined for what servers read in different ways: of
- * `Bearer abc 1` and `Bearer abc 2` some take `abc`, and each would have a limit of its own.
+ * plainSecret normalizes a secret before it is hashed. The scheme of an `Authorization` may be in
+ * any case, with any space after it; the result has `Bearer` and one space. `Basic` allows several
+ * encodings of the same credentials, and is encoded again. Undefined for values that servers parse
+ * differently: some read `Bearer abc 1` and `Bearer abc 2` as `abc`, so each would get its own
+ * limit.
  */
 export function plainSecret(secret: string): string | undefined {
   const [, scheme, rest] = /^([a-z][\w-]*)\s+(\S.*)$/is.exec(secret) ?? []

@@ -59,7 +59,7 @@ describe('plainPath', () => {
       '/%c0%ae%c0%ae/a',
       '/%u002e/a',
     ],
-  ])('there is none of %s', (url) => expect(plainPath(url)).toBeUndefined())
+  ])('is undefined for %s', (url) => expect(plainPath(url)).toBeUndefined())
 })
 
 describe('the router', () => {
@@ -112,7 +112,7 @@ describe('the router', () => {
     expect(find([{ path }], { path: asked }) !== undefined).toBe(expected),
   )
 
-  it('takes the first that fits method, host and headers', () => {
+  it('takes the first route that matches method, host and headers', () => {
     const routes = [
       { methods: ['POST'] },
       { host: '*.example.com' },
@@ -127,7 +127,7 @@ describe('the router', () => {
     expect(find(routes, { header: () => ['1'] })).toBe('3')
   })
 
-  it('takes a limit for GET for HEAD, too, but no exception', () => {
+  it('applies a limit for GET to HEAD as well, but not an exception', () => {
     const routes = (isOpen: boolean) => [{ methods: ['GET'], isOpen }, {}]
     expect(find(routes(false), { method: 'HEAD' })).toBe('0')
     expect(find(routes(true), { method: 'HEAD' })).toBe('1')
@@ -157,7 +157,7 @@ describe('the router', () => {
   })
 })
 
-/** How others read a target: undefined where they refuse it. */
+/** How servers read a request target: undefined where they refuse it. */
 const readers: Record<string, (target: string) => string | undefined> = {
   'new URL': (target) => tried(() => new URL(target, 'http://x.example').pathname),
   'new URL, after the host': (target) => tried(() => new URL(`http://x.example${target}`).pathname),
@@ -184,13 +184,13 @@ function tried<T>(read: () => T): T | undefined {
   }
 }
 
-/** What a server makes of a path before it looks for `/login`: generous ones, and strict ones. */
+/** How a server changes a path before it looks for `/login`: lenient servers, and strict ones. */
 function served(path: string | undefined): string | undefined {
   const decoded = path === undefined ? undefined : tried(() => decodeURIComponent(path))
   return decoded?.toLowerCase().replace(/(?<=.)\/$/, '')
 }
 
-describe('targets that are put together at random', () => {
+describe('random request targets', () => {
   const parts = [
     ...['/', '/', '/', '//', 'login', 'login', 'LogIn', '%6cogin', 'x', 'health', 'health'],
     ...['.', '..', '%2e', '%2E%2e', ';x', ';', '%3b', '?', '%3f', '#', '%23', '\\', '%5c', '%2f'],
@@ -201,7 +201,7 @@ describe('targets that are put together at random', () => {
   }))
   const route = createRouter(routes as unknown as { settings: RouteSettings }[])
 
-  it('dodge no limit and get no exception, whoever reads them', () => {
+  it('bypass no limit and get no exception on any server', () => {
     const random = seeded(7)
     const wrong = new Set<string>()
     let [limited, open] = [0, 0]

@@ -11,28 +11,28 @@ import { failureProblem, type OnFailure } from './failure.ts'
 import { clientHeaders, limitFields, upstreamHeaders } from './forwarding.ts'
 import { hangUp } from './hang-up.ts'
 
-/** ProxyOptions are what requests are passed on by. */
+/** ProxyOptions are the parts of a proxy. */
 export interface ProxyOptions {
-  /** How many there are to an upstream at most. */
+  /** The largest number of connections to each upstream. */
   readonly connections: number
-  /** Whether a peer is a proxy that is believed. */
+  /** Whether a peer is a trusted proxy. */
   isProxy(address: string): boolean
   readonly onFailure: OnFailure
 }
 
-/** Proxy passes requests on, and answers with what comes back. */
+/** Proxy passes requests on to upstreams, and their responses back. */
 export interface Proxy {
   pass(request: FastifyRequest, reply: FastifyReply, upstream: UpstreamSettings): FastifyReply
-  /** Hangs up on all upstreams. */
+  /** Closes the connections to all upstreams. */
   close(): Promise<void>
 }
 
 /**
- * createProxy passes on what a request asks for byte by byte: no path is normalised and no query
- * decoded. Whoever calls it has made sure that an upstream reads the path as we do.
+ * createProxy passes the request target on byte by byte: it normalizes no path and decodes no
+ * query. The caller has checked that an upstream parses the path as the gateway does.
  */
 export function createProxy({ connections, isProxy, onFailure }: ProxyOptions): Proxy {
-  /** By how long connecting may take: undici knows that of an agent, not of a request. */
+  /** By connect timeout, which undici knows for an agent and not for a request. */
   const agents = new Map<number, Agent>()
 
   function agentFor({ timeoutMs }: UpstreamSettings): Agent {
@@ -50,7 +50,7 @@ export function createProxy({ connections, isProxy, onFailure }: ProxyOptions): 
     const { socket } = raw
     const body = request.body instanceof Readable ? request.body : null
     body?.once('error', () => hangUp(request, reply))
-    // A client that has gone sends nothing more, and waits for nothing.
+    // After the client has disconnected, neither its body nor the response is needed.
     const client = new EventEmitter()
     reply.raw.once('close', () => {
       body?.destroy()
@@ -58,7 +58,7 @@ export function createProxy({ connections, isProxy, onFailure }: ProxyOptions): 
     })
     const ours = moveFields(reply)
     const headers = { ...withType(raw), host: hostOf(upstream) }
-    const asked: Dispatcher.RequestOptions = {
+    const options: Dispatcher.RequestOptions = {
       origin: upstream.url,
       path: raw.url ?? '/',
       method: raw.method as Dispatcher.HttpMethod,
@@ -68,9 +68,9 @@ export function createProxy({ connections, isProxy, onFailure }: ProxyOptions): 
       bodyTimeout: upstream.timeoutMs,
       signal: client,
     }
-    agentFor(upstream).request(asked, (error, response) => {
+    agentFor(upstream).request(options, (error, response) => {
       if (error) return fail(error)
-      // What is no status, or one that nobody waits for.
+      // An invalid status, or an informational one.
       if (response.statusCode < 200 || response.statusCode > 599) {
         response.body.on('error', () => {}).destroy()
         return fail(new Error(`it answered with ${response.statusCode}`))
@@ -78,7 +78,7 @@ export function createProxy({ connections, isProxy, onFailure }: ProxyOptions): 
       try {
         give(request, reply, response, ours)
       } catch (error) {
-        // Nobody above would catch it, and the process would end.
+        // An uncaught exception in this callback would end the process.
         response.body.on('error', () => {}).destroy()
         onFailure(upstream, error as Error)
         reply.raw.destroy()
@@ -90,7 +90,7 @@ export function createProxy({ connections, isProxy, onFailure }: ProxyOptions): 
       if (reply.sent) return
       const wrong = bodyFault(body)
       if (wrong) return void answer(reply, wrong)
-      // No fault of the upstream if the client has gone, or was cut off: the response knows later.
+      // Not the upstream's fault if the client disconnected; the response notices that later.
       if (!socket.destroyed) onFailure(upstream, error)
       answer(reply, failureProblem(error))
     }
@@ -113,11 +113,11 @@ function give(
   if (reply.raw.destroyed) return void body.on('error', () => {}).destroy()
   const kept = clientHeaders(headers as IncomingHttpHeaders, ours)
   for (const name in kept) reply.header(name, kept[name])
-  // The rest of a body that is still coming is in the way of a next request.
+  // A request body that is still arriving would be in the way of the next request.
   if (!request.raw.complete) hangUp(request, reply)
   reply.code(statusCode)
   if (statusCode !== 304) return void reply.send(body)
-  // It may tell the length of what it does not send, over which undici stumbles.
+  // A 304 may have a Content-Length without a body, on which undici fails.
   body.on('error', () => {}).resume()
   reply.send()
 }
@@ -130,7 +130,7 @@ function hostOf(upstream: UpstreamSettings): string {
   return known
 }
 
-/** Moves what was written to Node's response to Fastify's, which is quicker than to merge the two. */
+/** Moves headers from Node's response to Fastify's, which is faster than merging the two. */
 function moveFields(reply: FastifyReply): ReadonlySet<string> {
   const { raw } = reply
   const ours = limitFields(raw)

@@ -15,7 +15,7 @@ const header = (name: string) => ({ from: 'header', name }) as const
 const secret = { from: 'api-key', name: 'x-api-key' } as const
 
 describe('the key of a route', () => {
-  it('is readable, or the address where it is missing', () => {
+  it('is readable, or the address if it is missing', () => {
     expect(keyOf([header('x-user')], { 'x-user': 'alice' })).toBe('x-user:alice')
     expect(keyOf([header('x-user')], { 'x-user': '' })).toBe('192.0.2.1')
     expect(keyOf([{ from: 'route' }], {})).toBe('search')
@@ -27,7 +27,7 @@ describe('the key of a route', () => {
     expect(keyOf([secret, { from: 'route' }], { 'x-api-key': 'abc' })).toBe(`47:${hash}6:search`)
   })
 
-  it('is the address where a secret is not clear', () => {
+  it('is the address if a secret is ambiguous', () => {
     const parts = [{ from: 'api-key', name: 'authorization' }] as const
     expect(keyOf([...parts], { authorization: 'Bearer abc 1' })).toBe('192.0.2.1')
   })
@@ -45,7 +45,7 @@ describe('the key of a route', () => {
     expect(by('Bearer abC')).not.toBe(by('Bearer abc'))
   })
 
-  it('tells parts apart however they are cut', () => {
+  it('keeps different parts apart', () => {
     const parts = [header('a'), header('b')]
     const all = [
       { a: 'x', b: 'yb:z' },
@@ -56,7 +56,7 @@ describe('the key of a route', () => {
     expect(all[0]).toBe('3:a:x6:b:yb:z')
   })
 
-  it('has a length that a limiter takes', () => {
+  it('is never longer than a limiter accepts', () => {
     const parts = ['a', 'b', 'c', 'd', 'e'].map(header)
     const headers = Object.fromEntries(parts.map(({ name }) => [name, name.repeat(250)]))
     expect(keyOf(parts, headers)).toMatch(/^key:[\w-]{43}$/)
@@ -67,7 +67,7 @@ describe('the key of a route', () => {
     [{ sub: 'alice' }, 'sub:alice'],
     [{ sub: 7 as never }, '192.0.2.1'],
     [undefined, '192.0.2.1'],
-  ])('of a token with %j is %s, also if that comes later', async (claims, key) => {
+  ])('of a token with %j is %s, also if it is verified asynchronously', async (claims, key) => {
     const jwt = [{ from: 'jwt' }] as const
     expect(keyOf([...jwt], {}, { claimsOf: () => claims })).toBe(key)
     expect(await keyOf([...jwt], {}, { claimsOf: async () => claims })).toBe(key)

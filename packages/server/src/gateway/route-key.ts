@@ -6,15 +6,15 @@ import type { VerifiedTokens } from './verified-tokens.ts'
 
 type Reader = (request: IncomingMessage) => string | undefined | Promise<string | undefined>
 
-/** KeySources are what keys are made of besides headers; `tokens` is there where a key needs it. */
+/** KeySources are the sources of keys besides headers; `tokens` is set if a key needs it. */
 export interface KeySources {
   addressOf(request: IncomingMessage): string
   readonly tokens: VerifiedTokens | undefined
 }
 
 /**
- * routeKey reads who is asking, part by part. Where a part is missing, or a token is not good, the
- * client's address stands in.
+ * routeKey reads the key of a client, part by part. The client's address replaces a part that is
+ * missing, or whose token is invalid.
  */
 export function routeKey({ key, name }: RouteSettings, sources: KeySources): Reader {
   const { addressOf } = sources
@@ -40,7 +40,7 @@ function orElse(value: ReturnType<Reader>, instead: () => string): string | Prom
   return value ?? instead()
 }
 
-/** On Node the hash is there at once. */
+/** Node computes the hash synchronously. */
 const hashed = apiKey((secret: string) => secret) as (secret: string) => string
 
 function partReader(part: KeyPart, route: string, { addressOf, tokens }: KeySources): Reader {
@@ -62,13 +62,13 @@ function partReader(part: KeyPart, route: string, { addressOf, tokens }: KeySour
   }
 }
 
-/** The types of claims are whatever was signed. */
+/** Claims may have any type. */
 function subjectOf(claims: { readonly sub?: unknown } | undefined): string | undefined {
   const sub = claims?.sub
   return typeof sub === 'string' && sub !== '' ? readable('sub', sub) : undefined
 }
 
-/** Keys are there to be read, and written in a configuration, unless they are very long. */
+/** Keys stay readable, for people and in configurations, unless they are very long. */
 function readable(name: string, value: string): string {
   return value.length > 256 ? hashed(`${name}:${value}`) : `${name}:${value}`
 }

@@ -1,7 +1,7 @@
 import type { RouteSettings } from '../settings.ts'
 import { readingsOf } from './path.ts'
 
-/** Asked is what routes are chosen by. */
+/** Asked has the parts of a request by which routes are matched. */
 export interface Asked {
   readonly method: string
   /** From `plainPath`. */
@@ -13,7 +13,7 @@ export interface Asked {
   header(name: string): readonly string[]
 }
 
-/** createRouter finds the first route that is meant for a request. */
+/** createRouter returns a function that finds the first route that matches a request. */
 export function createRouter<R extends { readonly settings: RouteSettings }>(
   routes: readonly R[],
 ): (asked: Asked) => R | undefined {
@@ -27,8 +27,8 @@ export function createRouter<R extends { readonly settings: RouteSettings }>(
 type Matches = (asked: Asked, readings: readonly string[]) => boolean
 
 /**
- * A limit holds for every path that some server may read as its own. An open route is an exception
- * from limits: it is only for paths that are spelt exactly so, and read so by all servers.
+ * A limit applies to every path that some server may read as its own. An open route is an exception
+ * from limits: it applies only to paths that are spelt exactly so, and read so by all servers.
  */
 function matcherOf({ methods, path, host, headers, isOpen }: RouteSettings): Matches {
   const pattern = new RegExp(`^${sourceOf(path.toLowerCase())}/?$`, 's')
@@ -45,18 +45,18 @@ function matcherOf({ methods, path, host, headers, isOpen }: RouteSettings): Mat
     wanted.every(([name, value]) => hasValue(asked.header(name), value, isOpen))
 }
 
-/** Servers run the code of GET for HEAD, so a limit for GET holds for both. */
+/** Servers run the code of GET for HEAD, so a limit for GET applies to both. */
 function isFor(methods: readonly string[], method: string, isOpen: boolean): boolean {
   return methods.includes(method) || (method === 'HEAD' && !isOpen && methods.includes('GET'))
 }
 
-/** As of paths: a limit holds for what some server may read, an exception for what all do. */
+/** As with paths: a limit applies if some server reads the value, an exception if all do. */
 function hasValue(readings: readonly string[], value: string, isOpen: boolean): boolean {
   if (isOpen) return readings.length > 0 && readings.every((each) => each === value)
   return readings.includes(value)
 }
 
-/** `*` is one segment, `**` at the end any number of them. */
+/** `*` matches one segment, `**` at the end any number of segments. */
 function sourceOf(path: string): string {
   const segments = path.split('/').slice(1)
   const isBelow = segments.at(-1) === '**'
@@ -70,7 +70,7 @@ function sourceOf(path: string): string {
   return isBelow ? `${source}(?:/.*)?` : source
 }
 
-/** isHostText tells whether a text is a host as clients send it: another spelling dodges routes. */
+/** isHostText tells whether a text is a plain host: another spelling could bypass routes. */
 export function isHostText(text: string): boolean {
   return /^([\w-]+(\.[\w-]+)*\.?|\[[\da-f:.]+\])(:\d*)?$/i.test(text)
 }

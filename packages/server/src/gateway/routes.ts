@@ -9,10 +9,10 @@ import type { VerifiedTokens } from './verified-tokens.ts'
 
 type Options = RateLimitOptions<IncomingMessage, ServerResponse>
 
-/** RouteEvents are told of decisions, and may change refusals. */
+/** RouteEvents are called with decisions, and may change refusals. */
 export interface RouteEvents {
   onDecision(told: Told): void
-  /** A refusal for which no limiter was asked. */
+  /** A refusal without a decision of a limiter. */
   onUndecided(told: Undecided): void
   onError(error: unknown): void
   readonly onLimited?: Options['onLimited']
@@ -24,23 +24,25 @@ export interface Told {
   readonly report: Parameters<NonNullable<Options['onDecision']>>[0]
 }
 
-/** Undecided is a refusal of the deny list, or of a cost that no rule could ever admit. */
+/** Undecided is a refusal by the deny list, or of a cost above the capacity of a rule. */
 export interface Undecided {
   readonly route: string
   readonly reason: 'denied' | 'cost above capacity'
 }
 
-/** Route is a route that is ready: `limit` is undefined where there is none. */
+/** Route is a route with its limiter; `limit` is undefined where there is no limit. */
 export interface Route {
   readonly settings: RouteSettings
-  /** The headers that its key is read from, which must be clear. */
+  /** The headers from which its key is read; they must be unambiguous. */
   readonly identity: readonly string[]
   readonly limit:
     | ((request: IncomingMessage, response: ServerResponse, next: () => void) => void)
     | undefined
 }
 
-/** createRoutes makes the routes of a configuration ready, and gives the way to find one. */
+/**
+ * createRoutes makes the routes of a configuration, and a function that finds the one that matches.
+ */
 export function createRoutes(
   settings: Settings,
   limits: Limits,
@@ -51,13 +53,13 @@ export function createRoutes(
   const addressOf = clientKey({ trustProxy })
   const routes = settings.routes.map((route): Route => {
     const identity = identityHeaders(route, settings.jwt?.header)
-    // The deny list holds for open routes, too.
+    // The deny list applies to open routes, too.
     if (route.isOpen && denyList.length === 0) {
       return { settings: route, identity, limit: undefined }
     }
     const limit = rateLimit({
       limiter: limits.routes.get(route.name) ?? limits.tiers,
-      // The address is what counts without a key, and quicker than to ask for it.
+      // `rateLimit` uses the address by default, which is faster than a key function.
       ...(isAddress(route) ? {} : { key: routeKey(route, { addressOf, tokens }) }),
       cost: route.cost,
       shadow: route.shadow,
@@ -66,7 +68,7 @@ export function createRoutes(
       ...(allowList.length > 0 ? { allowList } : {}),
       ...(denyList.length > 0 ? { denyList } : {}),
       onDecision: (report) => events.onDecision({ route: route.name, report }),
-      // What is a question of a browser to an app may be anything to an upstream.
+      // A preflight request may reach any code of an upstream.
       countPreflights: true,
       ...(route.isOpen ? { skip: () => true } : {}),
       onError: events.onError,

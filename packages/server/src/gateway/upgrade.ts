@@ -16,7 +16,9 @@ import { clientHeaders, limitFields, upstreamHeaders } from './forwarding.ts'
 import { hasHungUp } from './hang-up.ts'
 import type { Route } from './routes.ts'
 
-/** UpgradeOptions are how the route of a request is found, and what happens without an upstream. */
+/**
+ * UpgradeOptions say how to find the route of a request, and what to call when an upstream fails.
+ */
 export interface UpgradeOptions {
   find(request: IncomingMessage): Route | Problem
   isProxy(address: string): boolean
@@ -24,9 +26,9 @@ export interface UpgradeOptions {
 }
 
 /**
- * addUpgrades passes WebSockets on: the request that opens one is limited as any other, and after
- * that the bytes go both ways as they come. The result cuts all of them, also those that are still
- * being opened, and no more are opened from then on.
+ * addUpgrades proxies WebSockets: the handshake request is limited like any other, and after that
+ * bytes are passed on unchanged in both directions. The result closes all of them, also those whose
+ * handshake is in progress, and refuses new ones from then on.
  */
 export function addUpgrades(server: Server, options: UpgradeOptions): () => void {
   const { find, isProxy, onFailure } = options
@@ -41,24 +43,24 @@ export function addUpgrades(server: Server, options: UpgradeOptions): () => void
     const next = () => {
       if (!hasHungUp(request)) begin(request, socket, head)
     }
-    // Answers come in the order of requests, and one may still be under way.
+    // Responses are sent in the order of requests (pipelining), and one may still be in progress.
     if (before && !before.closed) before.once('close', next)
     else next()
   })
 
   function begin(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    // The client has left meanwhile, but for what is still being sent to it.
+    // The client has closed its side meanwhile, and only waits for earlier responses.
     if (socket.readableEnded) return void socket.end()
-    // Nobody has to take up an offer to speak something else: it is a request like any other.
+    // A server may ignore other upgrades: the request is handled like any other.
     if (!isWebSocket(request)) {
-      // Node adds them again, and has not taken them away.
+      // Node adds these listeners again, and has not removed them.
       for (const event of ['error', 'pause', 'resume']) socket.removeAllListeners(event)
       socket.unshift(Buffer.concat([Buffer.from(plainHead(request), 'latin1'), head]))
       return void server.emit('connection', socket)
     }
     open.add(socket)
     socket.once('timeout', leave).once('close', () => open.delete(socket))
-    // Half a connection is no WebSocket, and Node would keep it.
+    // A half-closed connection is no WebSocket, and Node would keep it open.
     socket.once('end', leave)
     const response = new ServerResponse(request)
     response.assignSocket(socket as never)
@@ -92,17 +94,17 @@ export function addUpgrades(server: Server, options: UpgradeOptions): () => void
     } as OutgoingHttpHeaders
     const { hostname, port, protocol } = url
     const to = { protocol, hostname, port, path: request.url, method: request.method, headers }
-    const asked = send({ ...to, timeout: upstream.timeoutMs, agent: false })
-    asked.once('timeout', () => asked.destroy(late()))
-    // Whoever leaves before the upstream has answered is not waited for.
-    socket.once('close', () => asked.destroy())
+    const outgoing = send({ ...to, timeout: upstream.timeoutMs, agent: false })
+    outgoing.once('timeout', () => outgoing.destroy(late()))
+    // Cancel when the client disconnects before the upstream has answered.
+    socket.once('close', () => outgoing.destroy())
     const fail = (error: Error) => {
       if (response.headersSent || socket.destroyed) return
       onFailure(upstream, error)
       answer(response, failureProblem(error))
     }
-    asked.on('error', fail)
-    asked.once('response', (refused) => {
+    outgoing.on('error', fail)
+    outgoing.once('response', (refused) => {
       const { statusCode = 0 } = refused
       if (statusCode < 200 || statusCode > 599) {
         refused.destroy()
@@ -111,13 +113,13 @@ export function addUpgrades(server: Server, options: UpgradeOptions): () => void
       response.writeHead(statusCode, clientHeaders(refused.headers, limitFields(response)))
       pipeline(refused, response, () => {})
     })
-    asked.once('upgrade', (accepted, other, otherHead) => {
-      asked.setTimeout(0)
+    outgoing.once('upgrade', (accepted, other, otherHead) => {
+      outgoing.setTimeout(0)
       request.socket.setTimeout(0)
       other.on('error', () => socket.destroy())
       socket.once('close', () => other.destroy())
       other.once('close', () => socket.destroy())
-      // From here on the upstream is told when a client says no more.
+      // From here on the end of the client's side is passed on to the upstream.
       socket.off('end', leave)
       response.detachSocket(socket as never)
       socket.write(headText(accepted, response), 'latin1')
@@ -125,7 +127,7 @@ export function addUpgrades(server: Server, options: UpgradeOptions): () => void
       if (head.length > 0) other.write(head)
       other.pipe(socket).pipe(other)
     })
-    asked.end()
+    outgoing.end()
   }
 
   return () => {
@@ -138,19 +140,19 @@ function leave(this: Duplex): void {
   this.destroy()
 }
 
-/** Only a GET opens one, and nobody upgrades from HTTP/1.0. */
+/** WebSocket handshakes are GET requests of HTTP/1.1. */
 function isWebSocket({ method, httpVersion, headers }: IncomingMessage): boolean {
   const isOffer = headers.upgrade?.toLowerCase() === 'websocket'
   return isOffer && method === 'GET' && httpVersion === '1.1'
 }
 
 /**
- * onlyWebSockets is for http.createServer: newer Nodes then take all other offers for plain requests.
- * Where Node does not know it yet, `addUpgrades` makes them so.
+ * onlyWebSockets is an option of http.createServer: newer versions of Node then treat all other
+ * upgrades as plain requests. On older versions `addUpgrades` does so.
  */
 export const onlyWebSockets: object = { shouldUpgradeCallback: isWebSocket }
 
-/** The answer that opens the socket, as it came, but for what we say about limits. */
+/** The head of the 101 response, unchanged but for the gateway's rate-limit headers. */
 function headText({ statusMessage, rawHeaders }: IncomingMessage, response: ServerResponse) {
   const lines = [`HTTP/1.1 101 ${statusMessage || 'Switching Protocols'}`]
   const ours = limitFields(response)
@@ -161,21 +163,21 @@ function headText({ statusMessage, rawHeaders }: IncomingMessage, response: Serv
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 
-function answer(response: ServerResponse, told: Problem): void {
-  response.writeHead(told.status, { 'content-type': PROBLEM_TYPE }).end(problemText(told))
+function answer(response: ServerResponse, problem: Problem): void {
+  response.writeHead(problem.status, { 'content-type': PROBLEM_TYPE }).end(problemText(problem))
 }
 
-const nothing = problem(404, 'No upstream here speaks WebSocket.')
+const nothing = problem(404, 'This route has no upstream for WebSockets.')
 
-/** Node only says that nothing has come, and leaves the error to us. */
+/** Node only emits `timeout`; the error is made here. */
 function late(): Error {
   return Object.assign(new Error('it did not answer in time'), { code: 'ETIMEDOUT' })
 }
 
-/** What makes the offer: the names of fields, and what Connection says of them. */
+/** The headers of an upgrade, which Connection also lists. */
 const OFFER = new Set(['upgrade', 'http2-settings'])
 
-/** The head of a request without its offer, as it would have come. */
+/** The head of a request as if it offered no upgrade. */
 function plainHead({ method, url, httpVersion, headers, rawHeaders }: IncomingMessage): string {
   const lines = [`${method} ${url} HTTP/${httpVersion}`]
   for (let i = 0; i < rawHeaders.length; i += 2) {

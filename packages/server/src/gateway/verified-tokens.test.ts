@@ -30,14 +30,14 @@ afterEach(() => {
 })
 
 describe('createVerifiedTokens', () => {
-  it('believes a token with the right signature, and remembers it until it expires', async () => {
+  it('accepts a token with a valid signature, and caches it until it expires', async () => {
     let nowMs = 1_000_000_000_000
     const tokens = createVerifiedTokens({ ...none, secret }, quiet, () => nowMs)
     const token = await new SignJWT({ sub: 'alice', exp: nowMs / 1_000 + 60 })
       .setProtectedHeader({ alg: 'HS256' })
       .sign(symmetric)
     expect(await tokens.claimsOf(asking(token))).toMatchObject({ sub: 'alice' })
-    // Remembered: it is there at once.
+    // Cached: the result is synchronous.
     expect(tokens.claimsOf(asking(token))).toMatchObject({ sub: 'alice' })
     nowMs += 59_999
     expect(tokens.claimsOf(asking(token))).toMatchObject({ sub: 'alice' })
@@ -46,7 +46,7 @@ describe('createVerifiedTokens', () => {
     expect(await tokens.claimsOf(asking(token))).toBeUndefined()
   })
 
-  it('believes nothing else', async () => {
+  it('accepts no other token', async () => {
     const reasons: string[] = []
     const { publicKey, privateKey } = pair()
     const pem = publicKey.export({ type: 'spki', format: 'pem' }) as string
@@ -64,7 +64,7 @@ describe('createVerifiedTokens', () => {
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
     const unsigned = `${part({ alg: 'none' })}.${part({ sub: 'mallory', iss: 'https://me', aud: 'api' })}.`
     const head = `${part({ alg: 'HS256' })}.${part({ sub: 'mallory', iss: 'https://me', aud: 'api' })}`
-    // The public key taken for a secret.
+    // The public key used as an HMAC secret.
     const confused = `${head}.${createHmac('sha256', pem).update(head).digest('base64url')}`
     const bad = [
       await sign({}, pair().privateKey),
@@ -93,7 +93,7 @@ describe('createVerifiedTokens', () => {
     expect([...new Set(reasons)].sort()).toEqual(told)
   })
 
-  it('fetches keys, again when a token names an unknown one, and goes on when it cannot', async () => {
+  it('fetches keys, again for an unknown key, and keeps working when it cannot', async () => {
     const keys: object[] = []
     let status = 200
     let fetched = 0
@@ -140,7 +140,7 @@ describe('createVerifiedTokens', () => {
     expect(await subjectOf(first)).toBe('first')
     await expect.poll(() => complaints.length).toBe(2)
     expect(complaints[1]).toContain('it is too large')
-    // Who is left out of the keys is not remembered either.
+    // A token whose key was removed is not cached either.
     keys.pop()
     keys.shift()
     nowMs += 600_000

@@ -9,17 +9,17 @@ import {
 } from 'jose'
 import type { JwtSettings } from '../settings.ts'
 
-/** TokenEvents are told what goes wrong. */
+/** TokenEvents are called when a token is invalid or keys cannot be fetched. */
 export interface TokenEvents {
-  /** A token that is not good, and why, in a few words. */
+  /** A token is invalid; `reason` is a few words. */
   onBadToken(reason: string): void
-  /** Keys that cannot be fetched. */
+  /** The keys cannot be fetched. */
   onError(message: string): void
 }
 
-/** VerifiedTokens reads JSON Web Tokens, and believes only those whose signature is right. */
+/** VerifiedTokens reads JSON Web Tokens, and accepts only those with a valid signature. */
 export interface VerifiedTokens {
-  /** The claims of a request's token; undefined without one, or with one that is not good. */
+  /** The claims of a request's token; undefined if it is missing or invalid. */
   claimsOf(request: IncomingMessage): JWTPayload | undefined | Promise<JWTPayload | undefined>
 }
 
@@ -31,18 +31,18 @@ const ASYMMETRIC = [
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ]
 
-/** Tokens that were good are not verified again while they are remembered. */
+/** Valid tokens in the cache are not verified again. */
 const MOST_REMEMBERED = 10_000
 const REFRESH_MS = 600_000
-/** So often at most keys are fetched because a token names one that is not known. */
+/** The shortest time between two fetches because of tokens with an unknown key. */
 const COOLDOWN_MS = 10_000
 const FETCH_TIMEOUT_MS = 5_000
 const LARGEST_SET = 1_048_576
 
 /**
  * createVerifiedTokens takes tokens from `Authorization: Bearer`, or the header that `settings`
- * names. Keys of a `jwks` address are fetched in the background, every ten minutes and when a token
- * names an unknown one: no request waits for them. Until they are there, no token is good.
+ * names. The keys of a `jwks` URL are fetched in the background, every ten minutes and when a token
+ * names an unknown one: no request waits for them. Until they are fetched, no token is valid.
  */
 export function createVerifiedTokens(
   settings: JwtSettings,
@@ -67,10 +67,10 @@ export function createVerifiedTokens(
       const response = await fetch(jwks, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) })
       if (!response.ok) throw new Error(`it answered with ${response.status}`)
       keys = createLocalJWKSet(JSON.parse(await textOf(response)) as JSONWebKeySet)
-      // Who has been left out of the new keys must not be remembered.
+      // The cache must not keep tokens whose key has been removed.
       remembered.clear()
     } catch (error) {
-      onError(`the keys of tokens cannot be fetched from ${jwks}: ${(error as Error).message}`)
+      onError(`cannot fetch the keys of tokens from ${jwks}: ${(error as Error).message}`)
     } finally {
       isFetching = false
     }
@@ -89,7 +89,7 @@ export function createVerifiedTokens(
     try {
       const currentDate = new Date(nowMs())
       const { payload } = await jwtVerify(token, used as KeyObject, { ...options, currentDate })
-      // Who was verified by keys that have gone meanwhile is not remembered.
+      // A token that was verified with replaced keys is not cached.
       if (used !== keys) return undefined
       if (remembered.size >= MOST_REMEMBERED) remembered.delete(remembered.keys().next().value!)
       remembered.set(token, payload)
@@ -130,7 +130,7 @@ const reasons: Readonly<Record<string, string>> = {
   ERR_JOSE_ALG_NOT_ALLOWED: 'algorithm',
 }
 
-/** A set of keys is small; whoever sends more is not asked on. */
+/** Reads a key set, and stops when it is larger than any real one. */
 async function textOf(response: Response): Promise<string> {
   let text = ''
   for await (const part of response.body!.pipeThrough(new TextDecoderStream())) {

@@ -83,7 +83,7 @@ describe('createMetrics', () => {
     expect(all.get('sluice_decision_seconds_count{source="store"}')).toBe(3)
   })
 
-  it('calls the combinations beyond 10,000 other', async () => {
+  it('counts the combinations beyond 10,000 as other', async () => {
     const metrics = createMetrics({ version: '1' })
     for (let i = 0; i < 10_500; i++) {
       metrics.decided({ ...free, tier: `tier-${i}`, decision: allowed })
@@ -102,7 +102,7 @@ describe('createMetrics', () => {
     expect(all.get('sluice_upstream_seconds_count{upstream="other"}')).toBe(500)
   })
 
-  it('writes labels so that no name can end one, or begin a line', async () => {
+  it('escapes labels, so that no name can end a label or begin a line', async () => {
     const metrics = createMetrics({ version: '1' })
     const rule = 'a"} 1\nb\\'
     metrics.decided({ ...free, decision: { ...allowed, rule } })
@@ -149,7 +149,7 @@ describe('createMetrics', () => {
     expect(all.get('sluice_upstream_seconds_bucket{le="0.025",upstream="main"}')).toBe(8)
   })
 
-  it('counts how often the store went away, and the decisions made without it', async () => {
+  it('counts outages of the store, and the decisions made without it', async () => {
     const metrics = createMetrics({ version: '1' })
     const before = await samples(metrics)
     expect(before.get('sluice_store_degraded')).toBe(0)
@@ -166,7 +166,7 @@ describe('createMetrics', () => {
     expect(startingWith(all, 'sluice_degraded_decisions_total')).toHaveLength(3)
   })
 
-  it('keeps the time of the last load that worked', async () => {
+  it('keeps the time of the last successful load', async () => {
     const metrics = createMetrics({ version: '1' })
     vi.useFakeTimers({ toFake: ['Date'], now: 1_700_000_000_000 })
     metrics.reloaded(true)
@@ -178,7 +178,7 @@ describe('createMetrics', () => {
     expect(all.get('sluice_config_loaded_timestamp_seconds')).toBe(1_700_000_000)
   })
 
-  it('keeps to a registry of its own, with the metrics of the process', async () => {
+  it('uses a registry of its own, with the metrics of the process', async () => {
     const metrics = createMetrics({ version: '1' })
     createMetrics({ version: '2' })
     expect(register.getMetricsAsArray()).toEqual([])
@@ -186,7 +186,7 @@ describe('createMetrics', () => {
     expect(metrics.contentType).toBe('text/plain; version=0.0.4; charset=utf-8')
   })
 
-  it('scrapes the figures of the store, and everything else when they cannot be read', async () => {
+  it('scrapes the statistics of the store, and all other metrics when these cannot be read', async () => {
     const metrics = createMetrics({ version: '1' })
     metrics.decided({ ...free, decision: allowed })
     metrics.observeStats(async () => ({ keys: 5, evictions: 3 }))

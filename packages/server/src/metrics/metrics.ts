@@ -4,7 +4,7 @@ import { type Decided, outcomeOf } from '../decided.ts'
 import { addCounter, addHistogram, OTHER } from './quick-metrics.ts'
 import { createStatsReader, type Stats } from './stats-reader.ts'
 
-/** Proxied is one answer of an upstream, or the status that stands for its failure. */
+/** Proxied is one response of an upstream, or the status sent when it failed. */
 export interface Proxied {
   readonly route: string
   readonly upstream: string
@@ -15,28 +15,28 @@ export interface Proxied {
 /** Metrics counts what the service does, for Prometheus. No label ever carries a client's key. */
 export interface Metrics {
   decided(decided: Decided): void
-  /** Counts a refusal for which no limiter was asked. */
+  /** Counts a refusal without a decision of a limiter. */
   undecided(event: { readonly route: string; readonly reason: string }): void
-  /** Counts a charge or a refund that was asked for over the API. */
+  /** Counts a charge or a refund by the API. */
   settled(event: { readonly route: string; readonly verb: string }): void
-  /** Counts a token that is not good, so that its client counts by address. */
+  /** Counts an invalid token, whose client is identified by its address instead. */
   badToken(reason: string): void
   proxied(event: Proxied): void
-  /** Says whether the store is away. Call it as often as you like: only changes are counted. */
+  /** Sets whether the store is unavailable. Repeated calls are fine: only changes are counted. */
   degraded(isDegraded: boolean): void
   /** Call it for the first load of the configuration too. */
   reloaded(ok: boolean): void
-  /** Gives what to read on each scrape, in place of what was given before. It may fail, or hang. */
+  /** Sets what to read on each scrape; replaces an earlier one. It may fail or hang. */
   observeStats(read: () => Stats | Promise<Stats>): void
-  /** The figures of this process, to be joined with those of others. */
+  /** The metrics of this process, to be joined with those of others. */
   figures(): Promise<Figures>
-  /** The text of a scrape: of this process, or of all whose figures are given. */
+  /** The text of a scrape: of this process, or of all processes whose metrics are given. */
   text(all?: readonly Figures[]): Promise<string>
   /** The content type of `text()`. */
   readonly contentType: string
 }
 
-/** Figures are what prom-client makes of a registry. */
+/** Figures are the metrics of a registry as prom-client's JSON. */
 export type Figures = object[]
 
 const DECISION_BUCKETS = [
@@ -45,12 +45,12 @@ const DECISION_BUCKETS = [
 ]
 const UPSTREAM_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
-/** Decisions of these sources were made without the store. */
+/** The sources of decisions made without the store. */
 const DEGRADED_SOURCES: ReadonlySet<Source> = new Set(['local', 'open', 'closed'])
 
 /**
- * createMetrics makes a registry of its own, with the metrics of the process. Make one for each
- * process: what watches the event loop and the garbage collector is never taken down.
+ * createMetrics makes a registry with the service's metrics and those of the process. Make one per
+ * process: the observers of the event loop and the garbage collector are never removed.
  */
 export function createMetrics({ version }: { version: string }): Metrics {
   const registry = new Registry()
@@ -58,7 +58,7 @@ export function createMetrics({ version }: { version: string }): Metrics {
   collectDefaultMetrics({ register: registry })
   new Gauge({
     name: 'sluice_build_info',
-    help: 'Always 1; the version is in the label.',
+    help: 'Always 1; the label has the version.',
     labelNames: ['version'],
     aggregator: 'first',
     registers,
@@ -72,49 +72,49 @@ export function createMetrics({ version }: { version: string }): Metrics {
   })
   const observeDecision = addHistogram(registry, {
     name: 'sluice_decision_seconds',
-    help: 'Time to decide, by source.',
+    help: 'Time to decide in seconds, by source.',
     label: 'source',
     buckets: DECISION_BUCKETS,
   })
   const countUndecided = addCounter(registry, {
     name: 'sluice_undecided_refusals_total',
-    help: 'Refusals of the deny list, and of costs that no rule could ever admit.',
+    help: 'Refusals by the deny list, and of costs above the capacity of a rule.',
     labels: ['route', 'reason'],
     open: 1,
   })
   const countSettled = addCounter(registry, {
     name: 'sluice_settlements_total',
-    help: 'Charges and refunds that were asked for over the API.',
+    help: 'Charges and refunds by the API.',
     labels: ['route', 'verb'],
     open: 1,
   })
   const countBadToken = addCounter(registry, {
     name: 'sluice_bad_tokens_total',
-    help: 'Tokens that are not good, by reason; their clients count by address.',
+    help: 'Invalid tokens by reason; their clients are identified by address.',
     labels: ['reason'],
     open: 1,
   })
   const countResponse = addCounter(registry, {
     name: 'sluice_upstream_responses_total',
-    help: 'Responses of upstreams by route, upstream and class of status.',
+    help: 'Upstream responses by route, upstream and status class.',
     labels: ['route', 'upstream', 'status_class'],
     open: 2,
   })
   const observeUpstream = addHistogram(registry, {
     name: 'sluice_upstream_seconds',
-    help: 'Time an upstream took to respond.',
+    help: 'Upstream response time in seconds, by upstream.',
     label: 'upstream',
     buckets: UPSTREAM_BUCKETS,
   })
   const storeDegraded = new Gauge({
     name: 'sluice_store_degraded',
-    help: '1 while the store is away, else 0.',
+    help: '1 while the store is unavailable, else 0.',
     aggregator: 'max',
     registers,
   })
   const storeDegradedTotal = new Counter({
     name: 'sluice_store_degraded_total',
-    help: 'How often the store went away.',
+    help: 'Number of times the store became unavailable.',
     registers,
   })
   const degradedDecisions = new Counter({
@@ -125,13 +125,13 @@ export function createMetrics({ version }: { version: string }): Metrics {
   })
   const reloads = new Counter({
     name: 'sluice_reloads_total',
-    help: 'Loads of the configuration, by result.',
+    help: 'Loads of the configuration by result.',
     labelNames: ['result'],
     registers,
   })
   const loadedAt = new Gauge({
     name: 'sluice_config_loaded_timestamp_seconds',
-    help: 'When the configuration in use was loaded, in seconds since 1970.',
+    help: 'Unix time when the configuration in use was loaded.',
     aggregator: 'min',
     registers,
   })
@@ -181,7 +181,7 @@ export function createMetrics({ version }: { version: string }): Metrics {
   }
 }
 
-/** sumOfCounts adds up figures that only go up; those of the moment are left out. */
+/** sumOfCounts adds up counters and histograms, and leaves out gauges. */
 export function sumOfCounts(all: readonly Figures[]): Figures {
   const counts = new Map<string, { values: Map<string, Value> }>()
   for (const metric of all.flat() as MetricFigures[]) {

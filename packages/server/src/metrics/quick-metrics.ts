@@ -1,10 +1,10 @@
 import type { Metric, Registry } from 'prom-client'
 
-/** OTHER is the label of everything beyond a cap. */
+/** OTHER is the label value of everything beyond a cap. */
 export const OTHER = 'other'
 
-// prom-client looks at every label of every event, which takes longer than a decision. These metrics
-// count in plain maps, and make series of that when somebody asks.
+// prom-client validates every label of every event, which takes longer than a decision. These
+// metrics count in plain maps, and build the series on a scrape.
 
 interface Value {
   readonly metricName?: string
@@ -12,13 +12,13 @@ interface Value {
   readonly value: number
 }
 
-/** About is what a metric is called, and says of itself. */
+/** About is the name and help text of a metric. */
 export interface About {
   readonly name: string
   readonly help: string
 }
 
-/** CounterAbout: the first `open` labels can have any values, and are capped. */
+/** CounterAbout: the values of the first `open` labels are unbounded, and are capped. */
 export interface CounterAbout extends About {
   readonly labels: readonly string[]
   readonly open: number
@@ -31,12 +31,14 @@ interface Leaf {
 }
 
 /**
- * The most that a metric tells apart, even if somebody finds a way to invent label values; what is
- * beyond that is `other`.
+ * The largest number of series of a metric, in case a client can make up label values; the rest is
+ * counted as `other`.
  */
 const MOST_SERIES = 10_000
 
-/** addCounter registers a counter, and gives the way to count: by the values of all its labels. */
+/**
+ * addCounter registers a counter, and returns a function that counts by the values of its labels.
+ */
 export function addCounter(
   registry: Registry,
   about: CounterAbout,
@@ -133,6 +135,6 @@ function register(
   values: () => Value[],
 ): void {
   const get = async () => ({ name, help, type, aggregator: 'sum', values: values() })
-  // prom-client asks only this of a metric, but its type is of its own classes.
+  // prom-client calls nothing else of a metric, but types it as one of its own classes.
   registry.registerMetric({ name, get } as unknown as Metric)
 }

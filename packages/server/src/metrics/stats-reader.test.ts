@@ -25,7 +25,7 @@ describe('createStatsReader', () => {
     expect(await registry.metrics()).not.toContain('sluice')
   })
 
-  it('reads at each scrape, and the last reader counts', async () => {
+  it('reads at each scrape, with the last reader', async () => {
     const { observe, scrape } = make()
     let keys = 0
     observe(() => ({ keys: ++keys, evictions: 7 }))

@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** Stats are what a store holds now, and what it has evicted since it was made. */
+/** Stats are the keys in a store now, and its evictions so far. */
 export interface Stats {
   readonly keys: number
   readonly evictions: number
@@ -13,13 +13,13 @@ export interface StatsReader {
   refresh(): Promise<void>
 }
 
-/** A scraper gives up after ten seconds by default; the other metrics must not be lost by then. */
+/** Scrapers time out after ten seconds by default, so the other metrics must not wait longer. */
 const LONGEST_READ_MS = 1_000
 
 /**
- * createStatsReader has nothing to show until there is something to read: then it registers
- * `sluice_keys` and `sluice_evictions`. They are NaN, which no alert takes for a number, whenever
- * reading fails; failures count in `sluice_stats_errors_total`.
+ * createStatsReader registers `sluice_keys` and `sluice_evictions` once there is something to read.
+ * They are NaN, which triggers no alert, whenever reading fails; `sluice_stats_errors_total` counts
+ * the failures.
  */
 export function createStatsReader(registry: Registry): StatsReader {
   let reader: (() => Stats | Promise<Stats>) | undefined
@@ -47,12 +47,12 @@ function register(registry: Registry) {
   const keys = new Gauge({ name: 'sluice_keys', help: 'Keys in the store.', registers })
   const evictions = new Gauge({
     name: 'sluice_evictions',
-    help: 'Keys that the store dropped because it was full.',
+    help: 'Keys evicted because the store was full.',
     registers,
   })
   const errors = new Counter({
     name: 'sluice_stats_errors_total',
-    help: 'Scrapes for which the figures of the store could not be read.',
+    help: 'Scrapes in which the statistics of the store could not be read.',
     registers,
   })
   return {

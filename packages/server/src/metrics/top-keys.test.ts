@@ -15,7 +15,7 @@ type Make = (
 
 const real: Make = (capacity, clock) => createTopKeys({ capacity, clock })
 
-/** A twin with the mistake that is made most: a newcomer does not inherit the least count. */
+/** A broken twin with the most common mistake: a new key does not inherit the least count. */
 const forgetful: Make = (capacity) => {
   const counts = new Map<string, number>()
   return {
@@ -37,7 +37,7 @@ const forgetful: Make = (capacity) => {
   }
 }
 
-/** Plays the steps on a sketch and on a Map, and tells the first promise that is broken. */
+/** Plays the steps on a sketch and on a Map, and returns the first guarantee that is violated. */
 function brokenPromise(make: Make, capacity: number, steps: readonly Step[]): string | undefined {
   const clock = manualClock()
   const sketch = make(capacity, clock)
@@ -107,7 +107,7 @@ describe('createTopKeys', () => {
     expect(keys.top(0)).toEqual([])
   })
 
-  it('tells apart what was let through in shadow mode, and lists what was refused first', () => {
+  it('separates refusals in shadow mode, and lists enforced ones first', () => {
     const clock = manualClock()
     const keys = createTopKeys({ clock })
     keys.count('shadow', 9, about, true)
@@ -140,20 +140,20 @@ describe('createTopKeys', () => {
     expect(keys.top(2)[1]).toMatchObject({ key: 'c', count: 2.5, error: 1.5 })
   })
 
-  it('keeps its promise on random streams, also while hours pass', () => {
+  it('keeps its guarantee on random streams, also while hours pass', () => {
     fc.assert(promise(real, randomSteps), { numRuns: 500 })
   })
 
-  it('keeps its promise on zipf streams', () => {
+  it('keeps its guarantee on zipf streams', () => {
     fc.assert(promise(real, zipfSteps), { numRuns: 50 })
   })
 
-  it('has a promise that a twin with a mistake breaks', () => {
+  it('has a guarantee that a broken twin violates', () => {
     expect(fc.check(promise(forgetful, zipfSteps)).failed).toBe(true)
     expect(fc.check(promise(forgetful, randomSteps)).failed).toBe(true)
   })
 
-  it('stays small under a million rotating keys, and still finds the one that matters', () => {
+  it('stays small under a million rotating keys, and still finds the top key', () => {
     const keys = createTopKeys({ capacity: 1_000, clock: manualClock() })
     let largest = 0
     for (let i = 0; i < 1_000_000; i++) {
@@ -166,7 +166,7 @@ describe('createTopKeys', () => {
     expect(keys.top(1)[0].count).toBeGreaterThanOrEqual(4_000)
   })
 
-  it('halves on the full hour, and stops listing what fell below a half', () => {
+  it('halves on the full hour, and stops listing counts below a half', () => {
     const clock = manualClock()
     clock.advance(HOUR_MS - ((clock.nowUs() / 1_000) % HOUR_MS))
     const keys = createTopKeys({ clock })
@@ -212,7 +212,7 @@ describe('createTopKeys', () => {
     expect(keys.size()).toBe(0)
   })
 
-  it('starts afresh after clear', () => {
+  it('starts again after clear', () => {
     const keys = createTopKeys({ capacity: 1, clock: manualClock() })
     keys.count('a', 5)
     keys.clear()
@@ -227,7 +227,7 @@ describe('createTopKeys', () => {
 })
 
 describe('joinTop', () => {
-  it('adds up what several have counted, and tells what was seen last', () => {
+  it('adds up the counts of several processes, and keeps the latest details', () => {
     const clock = manualClock()
     const [one, two] = [createTopKeys({ clock }), createTopKeys({ clock })]
     one.count('alice', 3, about)

@@ -7,14 +7,14 @@ export interface About {
   readonly rule: string
 }
 
-/** TopKey is a key that was refused often, with the route, tier and rule of the last time. */
+/** TopKey is a key that is refused often, with the route, tier and rule of its last refusal. */
 export interface TopKey extends About {
   readonly key: string
   /** Never below the true count. It halves on every full hour, so it may carry a fraction. */
   readonly count: number
-  /** How many of them were let through, by routes in shadow mode; at most `error` too low. */
+  /** How many of them routes in shadow mode let through; too low by `error` at most. */
   readonly shadowed: number
-  /** The most by which `count` may be too high. */
+  /** The largest amount by which `count` may be too high. */
   readonly error: number
   /** When it was last refused, in milliseconds since 1970. */
   readonly lastMs: number
@@ -23,20 +23,23 @@ export interface TopKey extends About {
 /** TopKeys counts refusals by key in bounded memory. */
 export interface TopKeys {
   /**
-   * Adds `units` to a key; nothing unless above 0. Without `about` what was said last stays.
+   * Adds `units` to a key; ignored unless above 0. Without `about` the last one stays.
    * `isShadowed` units were let through.
    */
   count(key: string, units?: number, about?: About, isShadowed?: boolean): void
-  /** The `n` that were refused most, and then those most in shadow. Keys whose count fell below a half are left out. */
+  /**
+   * The `n` most refused keys, then those refused most in shadow mode. Counts below 0.5 are left
+   * out.
+   */
   top(n: number): TopKey[]
   /** Counters in use, at most `capacity`. */
   size(): number
   clear(): void
 }
 
-/** TopKeysOptions has a default for everything. */
+/** TopKeysOptions are all optional. */
 export interface TopKeysOptions {
-  /** Counters kept at most. Default 1,000. Each takes about 2 KB with the longest of keys. */
+  /** The largest number of counters. Default 1,000. Each takes up to 2 KB with the longest key. */
   readonly capacity?: number
   readonly clock?: Clock
 }
@@ -58,7 +61,7 @@ const HOUR_US = 3_600_000_000
 const MOST_COUNTERS = 1_000_000
 const LEAST_SHOWN = 0.5
 
-/** As long as a limiter's keys may be; a longer key counts under its beginning. */
+/** The longest key of a limiter; of a longer key the beginning is counted. */
 const LONGEST_KEY = 1_024
 
 /**
@@ -66,9 +69,9 @@ const LONGEST_KEY = 1_024
  * N units counted in all, true count ≤ `count` ≤ true count + `error`, `error` is at most
  * N / capacity, and every key whose true count is above N / capacity has a counter.
  *
- * All counts, and so the truth they are held against, halve on every full hour. Halving is linear:
- * it keeps the guarantee and the order, which two rotating generations would not do for free.
- * An update takes O(log capacity) steps whatever its units: counters are a heap, the least on top.
+ * All counts, and the true counts of the guarantee with them, halve on every full hour. Halving is
+ * linear, so it keeps the guarantee and the order; two rotating generations would not.
+ * An update takes O(log capacity) steps whatever its units: counters are a min-heap.
  */
 export function createTopKeys(options: TopKeysOptions = {}): TopKeys {
   const { capacity = 1_000, clock = systemClock } = options
@@ -102,7 +105,7 @@ export function createTopKeys(options: TopKeysOptions = {}): TopKeys {
       heap.push(counter)
       rise(heap, counter)
     } else {
-      // The newcomer may have been counted before: at most as often as the least of all counters.
+      // The new key may have been counted before, at most as often as the least of all counters.
       counter = heap[0]
       byKey.delete(counter.key)
       counter.key = ownCopy(key)
@@ -155,7 +158,7 @@ function hourOf(us: number): number {
   return Math.floor(us / HOUR_US)
 }
 
-/** ownCopy is a key that is no slice, which would keep alive the whole header it was cut from. */
+/** ownCopy copies a key, since a slice would keep the whole header alive that it was cut from. */
 export function ownCopy(key: string): string {
   return Buffer.from(key, 'utf16le').toString('utf16le')
 }
@@ -190,8 +193,8 @@ function place(heap: Counter[], counter: Counter, at: number): void {
 }
 
 /**
- * joinTop adds up what several processes have counted. A key that one of them has left out may have
- * been counted there, too: what is told is then too low, by its least counter at most.
+ * joinTop adds up the counts of several processes. A key that one of them does not list may have
+ * been counted there: its sum is then too low, by that process's least counter at most.
  */
 export function joinTop(lists: readonly (readonly TopKey[])[], n: number): TopKey[] {
   const joined = new Map<string, TopKey>()
