@@ -34,7 +34,7 @@ async function find(page: Page, text: string): Promise<void> {
 
 async function show(page: Page, key: string): Promise<void> {
   await page.getByLabel('Key, or a part of it').fill(key)
-  await page.getByRole('button', { name: 'Open exactly this' }).click()
+  await page.getByRole('button', { name: 'Open exact key' }).click()
   await page.locator('[data-role=tier]').waitFor()
 }
 
@@ -45,7 +45,7 @@ function left(page: Page, limiter: string): Promise<string> {
 /** How many pixels of the chart of times are in a colour of the style sheet. */
 function inkedPixels(page: Page, name: string): Promise<number> {
   return page.evaluate<number>(`(() => {
-    const canvas = document.querySelector('canvas[aria-label^="Time to decide"]')
+    const canvas = document.querySelector('canvas[aria-label^="Decision time"]')
     const colour = getComputedStyle(document.documentElement).getPropertyValue('${name}')
     const [r, g, b] = colour.match(/\\d+/g).map(Number)
     // Chromium complains of a canvas that is drawn and read again and again: read another.
@@ -65,7 +65,7 @@ function inkedPixels(page: Page, name: string): Promise<number> {
 /** The times that the chart of times writes when it is drawn next. */
 function timeLabels(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(`new Promise((resolve) => {
-    const canvas = document.querySelector('canvas[aria-label^="Time to decide"]')
+    const canvas = document.querySelector('canvas[aria-label^="Decision time"]')
     const context = canvas.getContext('2d')
     const labels = []
     context.fillText = (text) => {
@@ -96,16 +96,18 @@ describe('the dashboard', () => {
     await send(2, `${gatewayUrl}/search`, 'bob')
     await expect.poll(() => row(page, 'rest'), { timeout: 5_000 }).toEqual(['8', '2'])
     expect(await row(page, 'search')).toEqual(['1', '1'])
-    const limited = page.getByRole('region', { name: 'Refused most' })
+    const limited = page.getByRole('region', { name: 'Top clients by refusals' })
     await expect
       .poll(() => limited.getByRole('link').allInnerTexts())
       .toEqual(['x-user:alice', 'x-user:bob'])
-    const talking = page.getByRole('region', { name: 'Asking most' }).getByRole('listitem')
+    const talking = page
+      .getByRole('region', { name: 'Top clients by requests' })
+      .getByRole('listitem')
     expect(await talking.first().innerText()).toMatch(/x-user:alice.*\b7$/s)
     expect(
       await page.locator('[data-rule=token-bucket] [data-role=refused]').first().innerText(),
     ).toBe('2 refused')
-    expect(await page.locator('[data-role=store]').innerText()).toContain('there')
+    expect(await page.locator('[data-role=store]').innerText()).toContain('connected')
   })
 
   it('shows a key, why it was refused, and lets it be reset, blocked and given more', async () => {
@@ -125,7 +127,7 @@ describe('the dashboard', () => {
     await expect.poll(() => decisions.innerText(), { timeout: 5_000 }).toMatch(/cost 3, 0 left/)
 
     await press(page, 'Reset')
-    await expect.poll(() => said(page)).toBe('It is fresh.')
+    await expect.poll(() => said(page)).toBe('Reset.')
     await expect.poll(() => left(page, 'tiers')).toBe('5')
     await press(page, 'Block')
     await page.locator('[data-role=blocked]').waitFor()
@@ -142,10 +144,10 @@ describe('the dashboard', () => {
     await expect.poll(() => left(page, 'tiers')).toBe('99')
     await press(page, 'Remove tier')
     await expect.poll(() => left(page, 'tiers')).toBe('4')
-    await page.getByLabel('Rules of its own').fill('50/1h burst 0')
+    await page.getByLabel('Own rules').fill('50/1h burst 0')
     await press(page, 'Set rules')
     await expect.poll(() => said(page)).toMatch(/burst must be a whole number/)
-    await page.getByLabel('Rules of its own').fill('50/1h, 500/1d name daily')
+    await page.getByLabel('Own rules').fill('50/1h, 500/1d name daily')
     await press(page, 'Set rules')
     await page.locator('[data-rule=daily]').waitFor()
     expect(await page.locator('[data-limiter=tiers]').count()).toBe(2)
@@ -163,10 +165,10 @@ describe('the dashboard', () => {
     await send(7, `${gatewayUrl}/a`, 'alice')
     await send(4, `${gatewayUrl}/trial`, 'alice')
     const page = await pages.open(`${apiUrl}/?key=x-user%3Aalice`)
-    const limited = page.getByRole('region', { name: 'Refused most' })
-    await expect.poll(() => limited.innerText()).toMatch(/2 refused · 3 in shadow/)
+    const limited = page.getByRole('region', { name: 'Top clients by refusals' })
+    await expect.poll(() => limited.innerText()).toMatch(/2 refused · 3 in shadow mode/)
     const rules = page.getByRole('region', { name: 'Refusals by rule' }).getByRole('listitem')
-    await expect.poll(() => rules.last().innerText()).toMatch(/3 in shadow/)
+    await expect.poll(() => rules.last().innerText()).toMatch(/3 in shadow mode/)
     expect(await rules.last().locator('[data-role=refused]').count()).toBe(0)
     await expect.poll(() => page.locator('.decisions .shadowed').count()).toBe(3)
     expect(await page.locator('.decisions .refused').count()).toBe(2)
@@ -189,7 +191,9 @@ describe('the dashboard', () => {
     await send(1, `${gatewayUrl}/trial`, 'alice')
     await expect
       .poll(() => verdict.innerText(), { timeout: 3_000 })
-      .toMatch(/on search: cost 3, 0 left.*on rest: cost 1, 0 left.*In shadow, trial would refuse/s)
+      .toMatch(
+        /on search: cost 3, 0 left.*on rest: cost 1, 0 left.*In shadow mode, trial would refuse/s,
+      )
     await send(1, `${gatewayUrl}/login`, 'bob')
     await send(6, `${gatewayUrl}/a`, 'bob')
     const rules = page.getByRole('region', { name: 'Refusals by rule' })
@@ -224,7 +228,7 @@ describe('the dashboard', () => {
     const page = await pages.open(apiUrl)
     await send(1, `${gatewayUrl}/login`, 'lea')
     await send(20, `${gatewayUrl}/a`, 'alice')
-    const limited = page.getByRole('region', { name: 'Refused most' })
+    const limited = page.getByRole('region', { name: 'Top clients by refusals' })
     await expect.poll(() => limited.innerText(), { timeout: 5_000 }).toMatch(/last on rest/)
     const inUse = async () => (await fetch(`${apiUrl}/v1/keys?filter=alice`)).json()
     await expect.poll(inUse, { timeout: 5_000 }).toMatchObject({ keys: [] })
@@ -243,10 +247,10 @@ describe('the dashboard', () => {
     const searched = page.locator('[data-role=searched]')
     await expect
       .poll(() => searched.innerText())
-      .toMatch(/^No key in use contains ‘127\.0’; keys that are fresh are not listed\./)
+      .toMatch(/^No key in use contains ‘127\.0’; unused keys are not listed\./)
     expect(await page.locator('[data-role=key]').count()).toBe(0)
     expect(page.url()).not.toContain('key=')
-    await press(page, 'Open exactly this')
+    await press(page, 'Open exact key')
     await page.locator('[data-role=tier]').waitFor()
     expect(page.url()).toContain('?key=127.0')
     expect(await searched.innerText()).toBe('')
@@ -259,7 +263,7 @@ describe('the dashboard', () => {
   it.each([360, 1_280])('draws a lonely second, and its time, on %d pixels', async (width) => {
     const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
     const page = await pages.open(apiUrl, { viewport: { width, height: 740 } })
-    await expect.poll(() => page.locator('canvas[aria-label^="Time to decide"]').count()).toBe(1)
+    await expect.poll(() => page.locator('canvas[aria-label^="Decision time"]').count()).toBe(1)
     const median = () => inkedPixels(page, '--accent')
     const p99 = () => inkedPixels(page, '--warn')
     expect([await median(), await p99()]).toEqual([0, 0])
@@ -285,8 +289,8 @@ describe('the dashboard', () => {
     const words = card('tiers').getByText('60 per 1 min, at most 20 at once (token-bucket)')
     expect((await words.boundingBox())?.height).toBeLessThan(30)
     await show(page, 'x-user:vip')
-    await expect.poll(() => card('tiers').innerText()).toMatch(/a rule of its own/)
-    expect(await page.locator('caption').innerText()).toMatch(/In shadow: would have been refused/)
+    await expect.poll(() => card('tiers').innerText()).toMatch(/its own rule/)
+    expect(await page.locator('caption').innerText()).toMatch(/In shadow mode: refused by a rule/)
   })
 
   it('refills gauges between two readings', async () => {
@@ -325,17 +329,17 @@ describe('the dashboard', () => {
     expect(await page.locator('main').innerText()).not.toMatch(/Decisions|Store/)
     await page.getByLabel('Token').fill('wrong')
     await press(page, 'Open dashboard')
-    await expect.poll(() => page.getByRole('alert').innerText()).toMatch(/not known/)
+    await expect.poll(() => page.getByRole('alert').innerText()).toMatch(/unknown/)
     await page.getByLabel('Token').fill(tokens[0].token)
     await press(page, 'Open dashboard')
     await show(page, 'x-user:alice')
     expect(await page.getByRole('button', { name: 'Reset' }).count()).toBe(0)
-    expect(await page.locator('main').innerText()).toMatch(/may look, and change nothing/)
+    expect(await page.locator('main').innerText()).toMatch(/has read access only/)
     await press(page, 'Forget the token')
     await page.getByLabel('Token').fill(tokens[1].token)
     await press(page, 'Open dashboard')
     await press(page, 'Reset')
-    await expect.poll(() => said(page)).toBe('It is fresh.')
+    await expect.poll(() => said(page)).toBe('Reset.')
     expect(await page.evaluate('localStorage.length')).toBe(0)
     pages.forgive(/status of 401/)
   })
@@ -355,9 +359,11 @@ describe('the dashboard', () => {
     await first.close()
     await expect.poll(() => connection.innerText(), { timeout: 5_000 }).toMatch(/reconnecting/)
     expect(await lost.innerText()).toMatch(
-      /^No connection since \d+:\d\d:\d\d.*; what you see is from then\.$/,
+      /^Disconnected since \d+:\d\d:\d\d.*; the data is from then\.$/,
     )
-    await expect.poll(() => unread.innerText()).toMatch(/^(It|The server) cannot be .* from \d/)
+    await expect
+      .poll(() => unread.innerText())
+      .toMatch(/^The (current state|server) is .* Last update: \d/)
     // Nobody knows what is left: it must not look as if it were refilled.
     const before = await left(page, 'tiers')
     await sleep(1_000)
@@ -381,18 +387,18 @@ describe('the dashboard', () => {
       const page = await pages.open(apiUrl)
       await send(2, gatewayUrl, 'alice')
       const state = page.locator('[data-role=store]')
-      expect(await state.innerText()).toContain('there')
+      expect(await state.innerText()).toContain('connected')
       await redis.kill()
       for (let i = 0; i < 30; i += 1) await send(1, gatewayUrl, 'alice')
-      await expect.poll(() => state.innerText(), { timeout: 5_000 }).toContain('away')
-      expect(await page.locator('.away').innerText()).toMatch(/away since then/)
+      await expect.poll(() => state.innerText(), { timeout: 5_000 }).toContain('unavailable')
+      expect(await page.locator('.away').innerText()).toMatch(/unavailable since then/)
       await redis.start()
       const back = async () => {
         await send(1, gatewayUrl, 'alice')
         return state.innerText()
       }
-      await expect.poll(back, { timeout: 15_000 }).toContain('there')
-      expect(await page.locator('.away').innerText()).toMatch(/away for/)
+      await expect.poll(back, { timeout: 15_000 }).toContain('connected')
+      expect(await page.locator('.away').innerText()).toMatch(/unavailable for/)
     } finally {
       await redis.stop()
     }
@@ -413,7 +419,7 @@ describe('the dashboard', () => {
       const checks = Array(6).fill({ key })
       await fetch(`${apiUrl}/v1/check`, json({ checks }))
     }
-    const limited = page.getByRole('region', { name: 'Refused most' }).getByRole('link')
+    const limited = page.getByRole('region', { name: 'Top clients by refusals' }).getByRole('link')
     await expect.poll(() => limited.count(), { timeout: 5_000 }).toBe(hostile.length)
     for (let i = 0; i < hostile.length; i += 1) {
       await limited.nth(i).click()

@@ -75,7 +75,7 @@ describe('the playground', () => {
   it('shows that only a fixed window admits twice the limit across an edge', async () => {
     const page = await open()
     await page.getByRole('button', { name: 'Window edge' }).click()
-    await page.getByRole('button', { name: 'Go on' }).waitFor({ timeout: 20_000 })
+    await page.getByRole('button', { name: 'Resume' }).waitFor({ timeout: 20_000 })
     const allowed = await counts(page, 'allowed')
     expect(allowed['fixed-window']).toBe(20)
     expect(allowed['sliding-window-log']).toBe(10)
@@ -87,7 +87,7 @@ describe('the playground', () => {
     const page = await open(
       '?algorithm=fixed-window&limit=3&per=2s&preset=window-edge&client=carol',
     )
-    await page.getByRole('button', { name: 'Go on' }).waitFor({ timeout: 20_000 })
+    await page.getByRole('button', { name: 'Resume' }).waitFor({ timeout: 20_000 })
     expect((await counts(page, 'allowed'))['fixed-window']).toBe(6)
     expect(await page.getByLabel('Algorithm').inputValue()).toBe('fixed-window')
     expect(await page.locator('[data-role=code]').innerText()).toContain(

@@ -756,7 +756,10 @@ describe('the service', () => {
     await sleep(50)
     const closed = service.close()
     const ready = await fetch(`${service.apiUrl}/readyz`)
-    expect(await ready.json()).toMatchObject({ status: 503, detail: 'The service is shutting down.' })
+    expect(await ready.json()).toMatchObject({
+      status: 503,
+      detail: 'The service is shutting down.',
+    })
     expect(await (await under).text()).toBe('done')
     await closed
     await expect(fetch(service.gatewayUrl)).rejects.toThrow()

@@ -1,6 +1,6 @@
 import { ThemeSwitch } from './theme.tsx'
 
-/** Header is on top of both pages. */
+/** Header is the top bar of both pages. */
 export function Header({ page }: { page: 'dashboard' | 'playground' }) {
   return (
     <header class="top">

@@ -14,7 +14,7 @@ function apply(theme: Theme): void {
   else document.documentElement.dataset.theme = theme
 }
 
-/** ThemeSwitch chooses light, dark, or what the system says; the browser remembers it. */
+/** ThemeSwitch selects light, dark, or the system's setting, and saves it in the browser. */
 export function ThemeSwitch() {
   const [theme, setTheme] = useState(chosen)
   apply(theme)
@@ -36,7 +36,7 @@ export function ThemeSwitch() {
   )
 }
 
-/** colour is what a colour of the style sheet is in the theme of now, for canvases. */
+/** colour returns the current value of a colour variable, for canvases. */
 export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name)
 }

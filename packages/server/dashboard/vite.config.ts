@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { defaultClientConditions, defineConfig } from 'vite'
 
-/** Two pages, which the API serves under a policy that allows nothing inline and no other host. */
+/** Two pages; the API serves them with a policy that forbids inline scripts and other origins. */
 export default defineConfig({
   root: import.meta.dirname,
   resolve: { conditions: ['sluice-source', ...defaultClientConditions] },

@@ -8,7 +8,7 @@ import {
   tokenBucket,
 } from 'sluice'
 
-/** Figures are what a visitor has written for a rule; the library says what is wrong with them. */
+/** Figures are the inputs for a rule as text; the library validates them. */
 export interface Figures {
   readonly limit: string
   readonly per: string
@@ -19,7 +19,7 @@ export interface Figures {
   readonly align: string
 }
 
-/** Algorithm is one of the six, and which figures it takes besides limit and per. */
+/** Algorithm is an algorithm of the playground, with its input besides limit and per. */
 export interface Algorithm {
   readonly name: string
   readonly title: string
@@ -29,7 +29,7 @@ export interface Algorithm {
   readonly promise: string
 }
 
-/** algorithms are all six, in the order in which they are shown. */
+/** algorithms are listed in the order in which they are shown. */
 export const algorithms: readonly Algorithm[] = [
   {
     name: 'token-bucket',
@@ -45,7 +45,7 @@ export const algorithms: readonly Algorithm[] = [
     factory: 'gcra',
     extra: 'burst',
     make: gcra,
-    promise: 'The same decisions as the token bucket, by one number.',
+    promise: 'Decides like the token bucket, with a state of one number.',
   },
   {
     name: 'leaky-bucket',
@@ -54,8 +54,8 @@ export const algorithms: readonly Algorithm[] = [
     extra: 'queue',
     make: leakyBucket,
     promise:
-      'Requests are held, so that they leave evenly. One leaves at once and a queue waits: ' +
-      'a queue of 10 takes 11.',
+      'Delays requests, so that they leave at an even rate. One leaves at once, the others queue: ' +
+      'a queue of 10 admits 11.',
   },
   {
     name: 'fixed-window',
@@ -63,7 +63,7 @@ export const algorithms: readonly Algorithm[] = [
     factory: 'fixedWindow',
     extra: 'align',
     make: fixedWindow,
-    promise: 'The limit in each window, and up to twice that across an edge.',
+    promise: 'The limit in each window; up to twice the limit across an edge.',
   },
   {
     name: 'sliding-window-counter',
@@ -71,7 +71,7 @@ export const algorithms: readonly Algorithm[] = [
     factory: 'slidingWindowCounter',
     extra: undefined,
     make: slidingWindowCounter,
-    promise: 'The window before counts for as much as it still reaches.',
+    promise: 'Weights the previous window by its overlap with the last period.',
   },
   {
     name: 'sliding-window-log',
@@ -83,12 +83,12 @@ export const algorithms: readonly Algorithm[] = [
   },
 ]
 
-/** algorithmOf finds one by its name; the first stands in for one that does not exist. */
+/** algorithmOf finds an algorithm by its name, or returns the first one. */
 export function algorithmOf(name: string): Algorithm {
   return algorithms.find((each) => each.name === name) ?? algorithms[0]
 }
 
-/** ruleOf makes the rule, or throws what the library says about the figures. */
+/** ruleOf makes the rule, or throws the library's error about the inputs. */
 export function ruleOf(algorithm: Algorithm, figures: Figures): Rule {
   return algorithm.make(optionsOf(algorithm, figures) as never)
 }
@@ -98,7 +98,7 @@ export function hasEdges({ name, extra }: Algorithm, { align }: Figures): boolea
   return name === 'sliding-window-counter' || (extra === 'align' && align === 'clock')
 }
 
-/** codeOf is the program that does the same. */
+/** codeOf returns a program with the same rule. */
 export function codeOf(algorithm: Algorithm, figures: Figures, cost: number): string {
   const options = Object.entries(optionsOf(algorithm, figures)).map(([name, value]) =>
     typeof value === 'string'
@@ -106,7 +106,7 @@ export function codeOf(algorithm: Algorithm, figures: Figures, cost: number): st
       : `${name}: ${value}`,
   )
   const units = cost === 1 ? '' : `, ${cost}`
-  // What a leaky bucket lets through has a turn, which somebody has to wait for.
+  // A leaky bucket admits with a delay, so the program has to wait.
   const call = algorithm.extra === 'queue' ? 'await limiter.wait' : 'limiter.check'
   return `import { createLimiter, ${algorithm.factory} } from 'sluice'
 
@@ -126,7 +126,7 @@ function optionsOf({ extra }: Algorithm, figures: Figures): Record<string, unkno
   }
 }
 
-/** Nothing is no number, though JavaScript takes it for 0. */
+/** An empty text is NaN, since `Number('')` would be 0. */
 function numberOf(text: string): number {
   return text.trim() === '' ? Number.NaN : Number(text)
 }

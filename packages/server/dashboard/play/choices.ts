@@ -1,26 +1,26 @@
 import { algorithmOf, type Figures } from './algorithms.ts'
 import { presetOf } from './presets.ts'
 
-/** Choices are all that a visitor can set; they make up the address of the page. */
+/** Choices are all inputs of the page; the query of its address stores them. */
 export interface Choices extends Figures {
   readonly algorithm: string
   readonly cost: string
   readonly client: string
-  /** Requests a second of the picked client; 0 for none. */
+  /** Requests per second of the selected client; 0 for none. */
   readonly rate: string
-  /** How much faster time goes. */
+  /** The factor by which time runs faster. */
   readonly speed: string
   /** The name of a preset that plays when the page is opened; empty for none. */
   readonly preset: string
 }
 
-/** clients are who can be picked. */
+/** clients are the clients that can be selected. */
 export const clients: readonly string[] = ['alice', 'bob', 'carol', 'dave']
 
-/** speeds are how fast time can go. */
+/** speeds are the selectable factors of time. */
 export const speeds: readonly string[] = ['1', '10', '60']
 
-/** MOST_RATE is the highest rate that can be chosen, in requests a second. */
+/** MOST_RATE is the highest selectable rate, in requests per second. */
 export const MOST_RATE = 50
 
 const defaults: Choices = {
@@ -39,7 +39,7 @@ const defaults: Choices = {
 
 const LONGEST = 32
 
-/** choicesFrom reads the query of an address. What does not exist is replaced by the default. */
+/** choicesFrom reads the query of an address, with defaults for missing and invalid values. */
 export function choicesFrom(query: string): Choices {
   const given = new URLSearchParams(query)
   const read = { ...defaults } as { -readonly [Name in keyof Choices]: string }
@@ -58,7 +58,7 @@ export function choicesFrom(query: string): Choices {
   }
 }
 
-/** queryOf is the shortest query that gives these choices again. */
+/** queryOf returns the shortest query for these choices. */
 export function queryOf(choices: Choices): string {
   const query = new URLSearchParams()
   for (const name of Object.keys(defaults) as (keyof Choices)[]) {

@@ -1,18 +1,18 @@
 import { clients } from './choices.ts'
 import type { Row } from './game.ts'
 
-/** ClientsProps are the rows' answers to everybody under the chosen algorithm. */
+/** ClientsProps: `row` is the chosen algorithm with its decisions. */
 interface ClientsProps {
   readonly row: Row
   readonly picked: string
   pick(client: string): void
 }
 
-/** Clients shows each client's bucket, and picks who makes requests. */
+/** Clients shows the bucket of each client, and selects the one that sends requests. */
 export function Clients({ row, picked, pick }: ClientsProps) {
   return (
     <fieldset class="clients">
-      <legend>Who asks</legend>
+      <legend>Client</legend>
       {clients.map((client) => (
         <label key={client} class="client" data-client={client}>
           <input
@@ -43,7 +43,7 @@ function Bucket({ row, client }: { row: Row; client: string }) {
         <b data-role="remaining">{remaining}</b> of {capacity} left
       </span>
       <span class="small">
-        {resetAfterMs === 0 ? 'fresh' : `fresh in ${(resetAfterMs / 1_000).toFixed(1)} s`}
+        {resetAfterMs === 0 ? 'full' : `full in ${(resetAfterMs / 1_000).toFixed(1)} s`}
       </span>
       <span class="small">
         ✓ {allowed}

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 
-/** Code shows a program, and copies it; an empty one is for a rule that does not work. */
+/** Code shows a program and copies it; `text` is empty for an invalid rule. */
 export function Code({ text }: { text: string }) {
   const [said, setSaid] = useState('')
   async function copy(): Promise<void> {
@@ -8,14 +8,14 @@ export function Code({ text }: { text: string }) {
       await navigator.clipboard.writeText(text)
       setSaid('Copied')
     } catch {
-      setSaid('Select it and copy it by hand: the browser does not let this page do it.')
+      setSaid('The browser does not allow this page to copy. Select the code and copy it yourself.')
     }
   }
   return (
     <section class="panel code" aria-labelledby="code-title">
       <h2 id="code-title">Code</h2>
       {text === '' ? (
-        <p class="small">There is none for this rule: see what is wrong with it.</p>
+        <p class="small">No code, since the rule is invalid.</p>
       ) : (
         <>
           <pre data-role="code">{text}</pre>

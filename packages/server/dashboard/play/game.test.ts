@@ -7,7 +7,7 @@ import { presetOf, requestsOf } from './presets.ts'
 const START_US = 1_767_225_600_000_000
 const choices = choicesFrom('')
 
-/** What each algorithm has answered to a client: allowed, refused, most in any `per`. */
+/** The decisions of each algorithm for a client: allowed, refused, most in any `per`. */
 function answers(game: ReturnType<typeof createGame>, client: string) {
   return Object.fromEntries(
     game.rows.map((row) => {
@@ -23,7 +23,7 @@ describe('the game', () => {
     const rule = { limit: 10, perUs: 10_000_000 }
     const by = { windowUs: START_US, client: 'alice', cost: 1 }
     game.plan(requestsOf(presetOf('window-edge')!, rule, by))
-    // One step over everything: each request is judged at its own time all the same.
+    // One step over everything: each request is still decided at its own time.
     game.advance(START_US + 15_000_000)
     expect(game.planned()).toBe(0)
     expect(answers(game, 'alice')).toEqual({
@@ -37,7 +37,7 @@ describe('the game', () => {
     expect(answers(game, 'bob')['fixed-window']).toEqual([0, 0, 0])
   })
 
-  it('spends the bucket of who asks, and refills it with time', () => {
+  it('spends from the bucket of the client, and refills it with time', () => {
     const game = createGame(choices, START_US)
     for (let i = 0; i < 12; i += 1) game.request('alice', 1)
     const [bucket] = game.rows
@@ -49,7 +49,7 @@ describe('the game', () => {
     expect(game.nowUs()).toBe(START_US + 3_000_000)
   })
 
-  it('says what the library says, to whom it concerns', () => {
+  it('shows the error of the library in the rows concerned', () => {
     const { rows } = createGame({ ...choices, burst: '0' }, START_US)
     const wrong = rows.filter(({ problem }) => problem !== '')
     expect(wrong.map(({ algorithm }) => algorithm.name)).toEqual(['token-bucket', 'gcra'])
@@ -65,14 +65,14 @@ describe('the game', () => {
 })
 
 describe('the address of the playground', () => {
-  it('has all that was chosen, and nothing else', () => {
+  it('has all choices, and nothing else', () => {
     expect(queryOf(choices)).toBe('')
     const chosen = { ...choices, algorithm: 'gcra', burst: '5', preset: 'burst', client: 'bob' }
     expect(queryOf(chosen)).toBe('?algorithm=gcra&burst=5&client=bob&preset=burst')
     expect(choicesFrom(queryOf(chosen))).toEqual(chosen)
   })
 
-  it('is read with care', () => {
+  it('replaces invalid values by defaults', () => {
     const read = choicesFrom(
       `?algorithm=none&client=eve&rate=9999&speed=0&preset=x&align=y&limit=${'9'.repeat(99)}`,
     )
@@ -82,7 +82,7 @@ describe('the address of the playground', () => {
 })
 
 describe('edges of windows', () => {
-  it('are drawn where windows begin at the same time for everybody', () => {
+  it('are drawn where windows begin at the same time for all clients', () => {
     const drawn = (align: string) =>
       algorithms.filter((each) => hasEdges(each, { ...choices, align })).map(({ name }) => name)
     expect(drawn('clock')).toEqual(['fixed-window', 'sliding-window-counter'])
@@ -102,7 +102,7 @@ describe('the code', () => {
     expect(codeOf(algorithmOf('leaky-bucket'), figures, 1)).toContain('queue: 3 }')
   })
 
-  it('holds what a leaky bucket holds', () => {
+  it('waits for a leaky bucket', () => {
     const code = codeOf(algorithmOf('leaky-bucket'), choices, 2)
     expect(code).toMatch(/= await limiter\.wait\(userId, 2\)$/)
   })

@@ -1,45 +1,45 @@
 import { type Clock, createLimiter, type Decision, type Limiter, type Rule } from 'sluice'
 import { type Algorithm, algorithms, type Figures, ruleOf } from './algorithms.ts'
 
-/** Mark is a request and what one algorithm answered. */
+/** Mark is a request and the decision of one algorithm. */
 export interface Mark {
   readonly atUs: number
   readonly allowed: boolean
   readonly delayMs: number
 }
 
-/** Score is what one algorithm has answered to one client. */
+/** Score sums up the decisions of one algorithm for one client. */
 export interface Score {
   readonly allowed: number
   readonly refused: number
   /** The most units admitted in any interval of `per`. */
   readonly mostInPer: number
-  /** The newest; older ones are dropped. */
+  /** The newest marks; older ones are dropped. */
   readonly marks: readonly Mark[]
 }
 
-/** Row is one algorithm that judges all traffic. */
+/** Row is one algorithm, which decides on all traffic. */
 export interface Row {
   readonly algorithm: Algorithm
   readonly rule: Rule | undefined
-  /** What the library says about the figures or the cost. */
+  /** The library's error about the inputs or the cost; empty for none. */
   readonly problem: string
   score(client: string): Score
-  /** As it stands, nothing spent; undefined where the figures are wrong. */
+  /** The current state, without spending; undefined if the inputs are invalid. */
   peek(client: string): Decision | undefined
 }
 
-/** Game is the same traffic judged by all six algorithms, in a time of its own. */
+/** Game sends the same traffic to all algorithms, on a virtual clock. */
 export interface Game {
   readonly rows: readonly Row[]
   readonly nowUs: () => number
-  /** Goes on to a time, never back, and makes every planned request at its exact instant. */
+  /** Moves the clock forward, and makes every planned request at its exact time. */
   advance(toUs: number): void
-  /** All six decide now. */
+  /** Sends a request to all algorithms now. */
   request(client: string, cost: number): void
-  /** Requests at given times from now on, in order, in place of those planned before. */
+  /** Plans requests from now on, in order; replaces those planned before. */
   plan(requests: readonly Planned[]): void
-  /** How many planned requests are still to come. */
+  /** How many planned requests are left. */
   planned(): number
 }
 
@@ -49,10 +49,10 @@ export interface Planned {
   readonly cost: number
 }
 
-/** Marks kept by row and client: more than anybody can tell apart on a screen. */
+/** The largest number of marks per row and client: more than a screen can show. */
 const MOST_MARKS = 2_000
 
-/** createGame starts at `startUs`, with everybody fresh. */
+/** createGame starts at `startUs`, with all clients unused. */
 export function createGame(figures: Figures, startUs: number): Game {
   let nowUs = startUs
   const clock: Clock = { nowUs: () => nowUs, sleep: () => Promise.reject(new Error('no sleep')) }
@@ -86,7 +86,7 @@ interface Count {
   refused: number
   mostInPer: number
   readonly marks: Mark[]
-  /** Admissions of the last `per`, and their units. */
+  /** Admissions within the last `per`, and their units. */
   readonly recent: { atUs: number; cost: number }[]
   inPer: number
 }
@@ -126,7 +126,7 @@ function createRow(algorithm: Algorithm, figures: Figures, clock: Clock) {
         problem = ''
         count.marks.push({ atUs, allowed, delayMs })
         if (count.marks.length > MOST_MARKS) count.marks.shift()
-        // What a leaky bucket holds passes when its slot comes.
+        // A leaky bucket admits at the time of the slot.
         if (allowed) admit(count, atUs + delayMs * 1_000, cost, rule.perUs)
         else count.refused += 1
       } catch (error) {

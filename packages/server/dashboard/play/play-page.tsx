@@ -10,7 +10,7 @@ import { Rows } from './rows.tsx'
 import { RuleForm } from './rule-form.tsx'
 import { useGame } from './use-game.ts'
 
-/** PlayPage is the playground: the library itself decides, in the browser. */
+/** PlayPage is the playground, which runs the library in the browser. */
 export function PlayPage() {
   const [choices, setChoices] = useState(() => choicesFrom(location.search))
   const latest = useRef(choices)
@@ -19,7 +19,7 @@ export function PlayPage() {
   const row = game.rows.find((each) => each.algorithm === algorithm) ?? game.rows[0]
 
   useEffect(() => {
-    // Browsers put up with a few changes of the address a second only.
+    // Browsers limit how often a page may change its address.
     const timer = setTimeout(() => {
       history.replaceState(null, '', `${location.pathname}${queryOf(choices)}`)
     }, 150)
@@ -39,8 +39,8 @@ export function PlayPage() {
         <div class="intro">
           <h1>Playground</h1>
           <p>
-            The library itself decides here, in your browser. Press, hold or set a rate, and watch
-            six algorithms judge the same requests.
+            This page runs the library in your browser. Click, hold or set a rate, and compare how
+            six algorithms decide on the same requests.
           </p>
         </div>
         <RuleForm choices={choices} problem={row.problem} choose={choose} />
@@ -51,7 +51,7 @@ export function PlayPage() {
             <RequestButton request={request}>Request as {choices.client}</RequestButton>
             <label class="field">
               <span>
-                Rate: <b>{choices.rate}</b> a second
+                Rate: <b>{choices.rate}</b> per second
               </span>
               <input
                 type="range"
@@ -77,7 +77,7 @@ export function PlayPage() {
               </select>
             </label>
             <button type="button" onClick={togglePause}>
-              {isPaused ? 'Go on' : 'Pause'}
+              {isPaused ? 'Resume' : 'Pause'}
             </button>
             <button type="button" onClick={restart}>
               Start over
@@ -103,7 +103,7 @@ export function PlayPage() {
           </div>
         </section>
         <section class="panel judged" aria-labelledby="rows-title">
-          <h2 id="rows-title">The same requests of {choices.client}, judged by all six</h2>
+          <h2 id="rows-title">Requests of {choices.client}, decided by all six</h2>
           <ul class="small legend">
             <li>
               <span class="allowed">▮</span> allowed
@@ -112,7 +112,7 @@ export function PlayPage() {
               <span class="refused">✕</span> refused
             </li>
             <li>
-              <span class="allowed">▮▁▁▁</span> held, until the line ends
+              <span class="allowed">▮▁▁▁</span> delayed until the line ends
             </li>
             <li>┊ a window ends, and another begins</li>
           </ul>

@@ -1,19 +1,19 @@
 import type { Planned } from './game.ts'
 
-/** Preset is traffic worth looking at. */
+/** Preset is a pattern of traffic that shows differences between the algorithms. */
 export interface Preset {
   readonly name: string
   readonly title: string
   readonly shows: string
-  /** Where to start within a window, as a part of `per`. */
+  /** The start within a window, in units of `per`. */
   readonly startsAt: number
-  /** When to stop, as a part of `per` after the start. */
+  /** The duration, in units of `per`. */
   readonly lasts: number
-  /** The requests' times, as parts of `per` after the start of the first window. */
+  /** The times of the requests, in units of `per` after the start of the first window. */
   times(limit: number): number[]
 }
 
-/** More could not be told apart, and would keep the page busy. */
+/** More could not be distinguished, and would keep the page busy. */
 const MOST_REQUESTS = 1_000
 
 const spread = (count: number, from: number, to: number): number[] => {
@@ -21,19 +21,19 @@ const spread = (count: number, from: number, to: number): number[] => {
   return Array.from({ length }, (_, i) => from + ((to - from) * i) / length)
 }
 
-/** presets by what they show. */
+/** presets are the selectable patterns. */
 export const presets: readonly Preset[] = [
   {
     name: 'window-edge',
     title: 'Window edge',
-    shows: 'The limit at the end of one window, and again at the start of the next.',
+    shows: 'The full limit at the end of a window, and again at the start of the next.',
     startsAt: 0.7,
     lasts: 0.7,
     times: (limit) => [...spread(limit, 0.8, 1), ...spread(limit, 1, 1.2)],
   },
   {
     name: 'burst',
-    title: 'Rush',
+    title: 'Burst',
     shows: 'Twice the limit at once, then half the rate.',
     startsAt: 0.1,
     lasts: 1.4,
@@ -49,12 +49,12 @@ export const presets: readonly Preset[] = [
   },
 ]
 
-/** presetOf finds one by its name. */
+/** presetOf finds a preset by its name. */
 export function presetOf(name: string): Preset | undefined {
   return presets.find((preset) => preset.name === name)
 }
 
-/** requestsOf are a preset's requests for a rule, when its first window starts at `windowUs`. */
+/** requestsOf returns a preset's requests for a rule, if its first window starts at `windowUs`. */
 export function requestsOf(
   preset: Preset,
   { limit, perUs }: { limit: number; perUs: number },

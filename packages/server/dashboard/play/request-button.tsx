@@ -4,11 +4,11 @@ import { useEffect, useRef } from 'preact/hooks'
 const FIRST_REPEAT_MS = 350
 const REPEAT_MS = 100
 
-/** RequestButton makes a request when it is pressed, and ten a second while it is held. */
+/** RequestButton sends a request when it is pressed, and ten per second while it is held. */
 export function RequestButton(props: { request(): void; children: ComponentChildren }) {
   const { request, children } = props
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
-  // A press of a pointer has made its request before the click that ends it.
+  // A pointer press has already sent its request when its click arrives.
   const isCounted = useRef(false)
 
   const release = () => clearTimeout(timer.current)

@@ -3,14 +3,14 @@ import type { Choices } from './choices.ts'
 import type { Game, Row } from './game.ts'
 import { Timeline } from './timeline.tsx'
 
-/** RowsProps: `problem` is what is said of the chosen algorithm already. */
+/** RowsProps: `problem` is the error of the chosen algorithm, which is shown elsewhere. */
 interface RowsProps {
   readonly game: Game
   readonly choices: Choices
   readonly problem: string
 }
 
-/** Rows shows how all six judge the traffic of one client. */
+/** Rows shows how all algorithms decide on the traffic of one client. */
 export function Rows({ game, choices, problem }: RowsProps) {
   return (
     <ul class="rows">
@@ -32,7 +32,7 @@ interface JudgedProps {
   readonly row: Row
   readonly nowUs: number
   readonly choices: Choices
-  /** What is wrong has been said once. */
+  /** The error is already shown elsewhere. */
   readonly isTold: boolean
 }
 
@@ -62,12 +62,12 @@ function Judged({ row, nowUs, choices, isTold }: JudgedProps) {
             label={`${algorithm.title}: ${allowed} allowed, ${refused} refused`}
           />
           <p class="most" data-over={mostInPer > rule.limit ? '' : undefined}>
-            most in any {rule.perUs / 1_000_000} s: <b data-role="most">{mostInPer}</b>
+            max. in any {rule.perUs / 1_000_000} s: <b data-role="most">{mostInPer}</b>
             {mostInPer > rule.limit ? ` (limit ${rule.limit})` : ''}
           </p>
         </>
       ) : (
-        <p class={isTold ? 'small' : 'problem'}>{isTold ? 'cannot judge this' : problem}</p>
+        <p class={isTold ? 'small' : 'problem'}>{isTold ? 'cannot decide' : problem}</p>
       )}
     </>
   )

@@ -1,14 +1,14 @@
 import { algorithmOf, algorithms } from './algorithms.ts'
 import type { Choices } from './choices.ts'
 
-/** RuleFormProps: what is chosen, how to choose otherwise, and what the library says about it. */
+/** RuleFormProps: the choices, the function that changes them, and the library's error. */
 interface RuleFormProps {
   readonly choices: Choices
   readonly problem: string
   choose(part: Partial<Choices>): void
 }
 
-/** RuleForm chooses the algorithm and its figures. */
+/** RuleForm selects the algorithm and its parameters. */
 export function RuleForm({ choices, problem, choose }: RuleFormProps) {
   const { extra, promise } = algorithmOf(choices.algorithm)
   const isUnused = (name: string) => (name === 'burst' || name === 'queue') && extra !== name
@@ -68,8 +68,8 @@ export function RuleForm({ choices, problem, choose }: RuleFormProps) {
         )}
       </div>
       <p class="small">
-        Burst is for token bucket and GCRA, queue for the leaky bucket. What is set holds for their
-        rows below, also while another is chosen.
+        Burst applies to token bucket and GCRA, queue to the leaky bucket. Both values stay in
+        effect in the rows below when another algorithm is selected.
       </p>
       <p class="problem" role="alert" data-role="problem">
         {problem}

@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { colour } from '../theme.tsx'
 import type { Mark } from './game.ts'
 
-/** TimelineProps say what to draw: marks up to now, and the edges of windows where there are any. */
+/** TimelineProps: the marks up to now, and whether the windows have fixed edges. */
 interface TimelineProps {
   readonly marks: readonly Mark[]
   readonly nowUs: number
@@ -11,12 +11,12 @@ interface TimelineProps {
   readonly label: string
 }
 
-/** Windows that fit on a timeline. */
+/** The number of windows that a timeline shows. */
 const WINDOWS = 1.5
 
 /**
- * Timeline draws requests from left to right, now at the right edge: an admitted one is a tall bar,
- * a refused one a small cross, a held one has a line to when it leaves.
+ * Timeline draws requests from left to right, with now at the right edge: an admitted request is a
+ * tall bar, a refused one a small cross, and a delayed one has a line to the time when it leaves.
  */
 export function Timeline(props: TimelineProps) {
   const canvas = useRef<HTMLCanvasElement>(null)

@@ -3,23 +3,23 @@ import type { Choices } from './choices.ts'
 import { createGame, type Game } from './game.ts'
 import { type Preset, presetOf, requestsOf } from './presets.ts'
 
-/** Played is a running game, and what a visitor can do to it. */
+/** Played is a running game with its controls. */
 export interface Played {
   readonly game: Game
   readonly isPaused: boolean
-  /** The picked client makes a request; time goes on if it stood still. */
+  /** Sends a request of the selected client; resumes a paused game. */
   request(): void
-  /** Everybody is fresh again, and a preset plays. */
+  /** Starts again with all clients unused, and plays a preset. */
   play(preset: Preset): void
-  /** Everybody is fresh again. */
+  /** Starts again with all clients unused. */
   restart(): void
   togglePause(): void
 }
 
-/** A page that was hidden does not make up for all the time it has missed. */
+/** The longest step of time: a page that was hidden does not catch up. */
 const LONGEST_STEP_MS = 250
 
-/** Presets take about as long as one with windows of this length. */
+/** Presets play as fast as if `per` had this length. */
 const PRESET_PER_US = 10_000_000
 
 interface Run {
@@ -30,7 +30,7 @@ interface Run {
   nextRateUs: number
 }
 
-/** useGame runs a game in step with the screen. New figures are a new game. */
+/** useGame advances a game with each frame. New parameters start a new game. */
 export function useGame(choices: Choices): Played {
   const { limit, per, burst, queue, align } = choices
   const figures = [limit, per, burst, queue, align].join('\n')
@@ -92,7 +92,7 @@ function resume(run: Run): void {
   run.speed = 0
 }
 
-/** Time starts at the real one, so that windows begin when those of a real limiter do. */
+/** Starts at the real time, so that windows begin as those of a real limiter. */
 function freshRun(choices: Choices): Run {
   const nowUs = Date.now() * 1_000
   const stopUs = Number.POSITIVE_INFINITY
@@ -112,7 +112,7 @@ function presetRun(choices: Choices, preset: Preset): Run {
   return { game, isPaused: false, speed: perUs / PRESET_PER_US, stopUs, nextRateUs: stopUs }
 }
 
-/** Every request of the rate is made at its own instant, however seldom the screen is drawn. */
+/** Sends the requests of the rate at their exact times, whatever the frame rate. */
 function goOn(run: Run, stepMs: number, { rate, speed, client, cost }: Choices): void {
   const { game } = run
   const faster = Math.max(Number(speed), run.speed)

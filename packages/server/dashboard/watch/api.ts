@@ -1,13 +1,13 @@
 const TOKEN = 'sluice-token'
 
-/** token is what the visitor has given; the browser forgets it with the tab. */
+/** token is the visitor's token; the browser drops it with the tab. */
 export const token = {
   get: () => sessionStorage.getItem(TOKEN) ?? '',
   set: (value: string) => sessionStorage.setItem(TOKEN, value),
   forget: () => sessionStorage.removeItem(TOKEN),
 }
 
-/** ApiProblem is what the API says is wrong. */
+/** ApiProblem is an error response of the API. */
 export class ApiProblem extends Error {
   readonly status: number
 
@@ -18,8 +18,8 @@ export class ApiProblem extends Error {
 }
 
 /**
- * ask calls the API, with the token if there is one, and throws an ApiProblem for what is wrong; 503
- * also where nobody answers.
+ * ask calls the API, with the token if there is one. It throws an ApiProblem for an error response,
+ * and with status 503 if there is no response.
  */
 export async function ask(
   path: string,
@@ -36,9 +36,9 @@ export async function ask(
     },
     ...(body ? { body: JSON.stringify(body) } : {}),
   }).catch(() => {
-    throw new ApiProblem(503, 'The server cannot be reached now.')
+    throw new ApiProblem(503, 'The server is unreachable.')
   })
   if (response.ok) return response
-  const told = await response.json().catch(() => ({}))
-  throw new ApiProblem(response.status, told.detail ?? response.statusText)
+  const problem = await response.json().catch(() => ({}))
+  throw new ApiProblem(response.status, problem.detail ?? response.statusText)
 }

@@ -4,11 +4,11 @@ import uPlot from 'uplot'
 import { colour } from '../theme.tsx'
 import { clockOf } from './words.ts'
 
-/** Line is a line of a chart; `colour` is a name of the style sheet. */
+/** Line is a line of a chart; `colour` is the name of a CSS variable. */
 export interface Line {
   readonly label: string
   readonly colour: string
-  /** Drawn with gaps, so that colour is not the only difference. */
+  /** Dashed, so that lines differ in more than colour. */
   readonly isDashed?: boolean
   readonly values: readonly (number | null)[]
 }
@@ -25,7 +25,7 @@ const HEIGHT = 200
 const SPAN_SECONDS = 300
 const LABEL_WIDTH = 65
 
-/** Chart draws lines over the last five minutes. The lines' number and names never change. */
+/** Chart draws lines over the last five minutes. Their number and names never change. */
 export function Chart({ label, times, lines, format }: ChartProps) {
   const place = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
@@ -41,7 +41,7 @@ export function Chart({ label, times, lines, format }: ChartProps) {
       box,
     )
     plot.current = chart
-    // Not the box: the legend in it can be read.
+    // Not the box, since its legend is readable text.
     chart.ctx.canvas.setAttribute('role', 'img')
     chart.ctx.canvas.setAttribute('aria-label', label)
     const sizes = new ResizeObserver(() =>
@@ -65,7 +65,7 @@ export function Chart({ label, times, lines, format }: ChartProps) {
     const chart = plot.current
     const data = [[...times], ...lines.map(({ values }) => [...values])]
     chart?.setData(data as uPlot.AlignedData)
-    // Where nobody points at something, the legend has the latest.
+    // Without a pointer on the chart, the legend shows the latest values.
     const isPointed = (chart?.cursor.left ?? -1) >= 0
     if (!isPointed && times.length > 0) chart?.setLegend({ idx: times.length - 1 })
   })
@@ -85,10 +85,10 @@ function optionsOf(
   return {
     width,
     height: HEIGHT,
-    // The last time is written half beyond the chart.
+    // Half of the last time label is beyond the chart.
     padding: [null, LABEL_WIDTH / 2, null, null],
     cursor: { drag: { x: false, y: false } },
-    // Names, not what they are now: uPlot sets them once, and the theme may change.
+    // CSS variables: uPlot sets these colours once, and the theme may change.
     legend: { markers: { stroke: (_plot, series) => `var(${lines[series - 1]?.colour})` } },
     scales: {
       x: { range: (_plot, _least, most) => [(most ?? Date.now() / 1_000) - SPAN_SECONDS, most] },
@@ -111,14 +111,14 @@ function optionsOf(
         width: 1.75,
         paths: runs,
         ...(isDashed ? { dash: [6, 3] } : {}),
-        // A ring around a dot: where both lines have the same value, both are seen.
+        // A ring around a dot: equal values of both lines stay visible.
         points: {
           show: false,
           filter: isolated,
           size: isDashed ? 10 : 5,
           fill: () => (isDashed ? 'transparent' : colour(name)),
         },
-        // Undefined when there is less to show than before, after a restart of the server.
+        // Undefined when there are fewer values than before, after a restart of the server.
         value: (_plot: uPlot, value: number | null | undefined) =>
           typeof value === 'number' ? format(value) : '–',
       })),
@@ -126,7 +126,9 @@ function optionsOf(
   }
 }
 
-/** Lines that stop at a gap. uPlot draws on and hides the gap, and of steep lines a streak is seen. */
+/**
+ * Lines that stop at gaps. uPlot draws through gaps and clips, which leaves streaks of steep lines.
+ */
 function runs(plot: uPlot, series: number, from: number, to: number): uPlot.Series.Paths {
   const stroke = new Path2D()
   const [times, values = []] = [plot.data[0], plot.data[series]]
@@ -143,7 +145,7 @@ function runs(plot: uPlot, series: number, from: number, to: number): uPlot.Seri
   return { stroke }
 }
 
-/** A value between two seconds without any is no line, and is drawn as a point. */
+/** Values without neighbours, which are drawn as points. */
 function isolated(plot: uPlot, series: number): number[] {
   const values = plot.data[series] ?? []
   const has = (i: number) => typeof values[i] === 'number'

@@ -6,7 +6,7 @@ import { leftOf, ruleOf } from './left-of.ts'
 import type { KeyState } from './use-key.ts'
 import { inFull, inWords, ruleInWords } from './words.ts'
 
-/** GaugesProps: how a key stood, what is configured, and how long ago that was. */
+/** GaugesProps: the state of a key, the configuration, and the age of the state. */
 interface GaugesProps {
   readonly state: KeyState
   readonly about: LiveAbout
@@ -17,7 +17,7 @@ interface GaugesProps {
 export function Gauges({ state, about, sinceMs }: GaugesProps) {
   const { limits, rules, tier } = state
   const isOwn = JSON.stringify(rules) !== JSON.stringify(about.tiers[tier])
-  const ofClient = isOwn ? 'a rule of its own' : `a rule of tier ${tier}`
+  const ofClient = isOwn ? 'its own rule' : `a rule of tier ${tier}`
   return (
     <ul class="gauges">
       {Object.entries(limits).flatMap(([limiter, decision]) =>
@@ -37,7 +37,7 @@ export function Gauges({ state, about, sinceMs }: GaugesProps) {
   )
 }
 
-/** What a request takes where it is not one unit, and where nobody is refused. */
+/** Lists costs other than 1, and routes in shadow mode. */
 function Costs({ routes, limiter }: { routes: readonly RouteForecast[]; limiter: string }) {
   const shown = routes.filter(
     ({ cost, shadow, route }) => cost !== 1 || shadow || route === limiter,
@@ -91,7 +91,7 @@ function Gauge({ figures, rule, where, sinceMs }: GaugeProps) {
       </span>
       <span class="small">{rule && ruleInWords(rule)}</span>
       <span class="small figure" data-role="fresh">
-        {freshInMs === 0 ? 'fresh' : `fresh in ${inWords(freshInMs)}`}
+        {freshInMs === 0 ? 'full' : `full in ${inWords(freshInMs)}`}
       </span>
     </>
   )

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { ask } from './api.ts'
 import { type KeyState, pathOf } from './use-key.ts'
 
-/** KeyActionsProps: the key, the tiers there are, and what to do after a change. */
+/** KeyActionsProps: the key, all tiers, and what to call after a change. */
 interface KeyActionsProps {
   readonly state: KeyState
   readonly tiers: readonly string[]
@@ -10,7 +10,7 @@ interface KeyActionsProps {
   changed(): Promise<void>
 }
 
-/** KeyActions is what an operator can do to a key. */
+/** KeyActions are the changes that an operator can make to a key. */
 export function KeyActions({ state, tiers, isBlocked, changed }: KeyActionsProps) {
   const { key, tier, given } = state
   const [said, setSaid] = useState({ text: '', isProblem: false })
@@ -34,7 +34,7 @@ export function KeyActions({ state, tiers, isBlocked, changed }: KeyActionsProps
   return (
     <div class="actions">
       <div class="controls">
-        <button type="button" onClick={act('It is fresh.', pathOf(key), 'DELETE')}>
+        <button type="button" onClick={act('Reset.', pathOf(key), 'DELETE')}>
           Reset
         </button>
         <label class="field short">
@@ -47,7 +47,7 @@ export function KeyActions({ state, tiers, isBlocked, changed }: KeyActionsProps
         <button
           type="button"
           class="danger"
-          onClick={act(`It is blocked for ${duration}.`, pathOf(key, '/block'), 'POST', {
+          onClick={act(`Blocked for ${duration}.`, pathOf(key, '/block'), 'POST', {
             duration,
           })}
         >
@@ -56,7 +56,7 @@ export function KeyActions({ state, tiers, isBlocked, changed }: KeyActionsProps
         <button
           type="button"
           disabled={!isBlocked}
-          onClick={act('It is blocked no more.', pathOf(key, '/block'), 'DELETE')}
+          onClick={act('Unblocked.', pathOf(key, '/block'), 'DELETE')}
         >
           Unblock
         </button>
@@ -77,21 +77,21 @@ export function KeyActions({ state, tiers, isBlocked, changed }: KeyActionsProps
         </label>
         <button
           type="button"
-          onClick={act(`Its tier is ${chosenTier}.`, `${client}/tier`, 'PUT', { tier: chosenTier })}
+          onClick={act(`Tier set to ${chosenTier}.`, `${client}/tier`, 'PUT', { tier: chosenTier })}
         >
           Set tier
         </button>
         <button
           type="button"
           disabled={given.tier === null}
-          onClick={act('Its tier is what is configured.', `${client}/tier`, 'DELETE')}
+          onClick={act('Tier reset to the configured one.', `${client}/tier`, 'DELETE')}
         >
           Remove tier
         </button>
       </div>
       <div class="controls">
         <label class="field long">
-          <span>Rules of its own, in place of the tier's</span>
+          <span>Own rules, instead of the tier's</span>
           <input
             value={written}
             placeholder="100/1m burst 20, 1000/1h fixed-window"
@@ -101,7 +101,7 @@ export function KeyActions({ state, tiers, isBlocked, changed }: KeyActionsProps
         </label>
         <button
           type="button"
-          onClick={act('It has rules of its own.', `${client}/rules`, 'PUT', { rules: texts })}
+          onClick={act('Own rules set.', `${client}/rules`, 'PUT', { rules: texts })}
         >
           Set rules
         </button>
@@ -110,7 +110,7 @@ export function KeyActions({ state, tiers, isBlocked, changed }: KeyActionsProps
           disabled={given.rules === null}
           onClick={() => {
             setRules(undefined)
-            return act('It has the rules of its tier.', `${client}/rules`, 'DELETE')()
+            return act('Rules of the tier apply again.', `${client}/rules`, 'DELETE')()
           }}
         >
           Remove rules

@@ -1,13 +1,13 @@
 import { KeyText } from './key-text.tsx'
 
-/** addressOf is the address of the page with a key open; empty for none. */
+/** addressOf is the page's address with a key open; empty for none. */
 export function addressOf(key: string): string {
   return key === '' ? '/' : `/?key=${encodeURIComponent(key)}`
 }
 
-/** KeyLink opens a key: here, or where the visitor wants it, as any link. */
+/** KeyLink opens a key on this page, or in a new tab like any link. */
 export function KeyLink({ text, look }: { text: string; look(key: string): void }) {
-  // A key with half a character cannot be written in an address.
+  // A lone surrogate cannot be encoded in a URL.
   if (!text.isWellFormed()) return <KeyText text={text} />
   return (
     <a

@@ -6,14 +6,14 @@ import { Verdict } from './verdict.tsx'
 
 const REDRAW_MS = 100
 
-/** KeyNowProps: `isOld` is a reading after which there was none, though there should have been. */
+/** KeyNowProps: `isOld` means that later readings failed. */
 interface KeyNowProps {
   readonly reading: Reading
   readonly about: LiveAbout
   readonly isOld: boolean
 }
 
-/** KeyNow shows how a key stands, and moves on between two readings. */
+/** KeyNow shows the state of a key, and extrapolates between two readings. */
 export function KeyNow({ reading, about, isOld }: KeyNowProps) {
   const [nowMs, setNowMs] = useState(performance.now())
   useEffect(() => {

@@ -6,12 +6,12 @@ import type { LiveState } from './live-state.ts'
 import { useKey } from './use-key.ts'
 import { clockOf, inFull, reasonOf } from './words.ts'
 
-/** Decisions that are listed at first. */
+/** How many decisions are listed at first. */
 const SHOWN = 10
 
 const signs = { allowed: '✓', refused: '✕', shadowed: '◌' } as const
 
-/** KeyPanel shows all about one key: what is left, why it was refused, and what can be done. */
+/** KeyPanel shows one key: what is left, recent decisions, and the actions of operators. */
 export function KeyPanel({
   id,
   state: live,
@@ -20,7 +20,7 @@ export function KeyPanel({
 }: {
   id: string
   state: LiveState
-  /** There is no connection. */
+  /** The connection is lost. */
   isLost: boolean
   close(): void
 }) {
@@ -43,17 +43,15 @@ export function KeyPanel({
         </button>
       </div>
       <p class="problem" data-role="unread">
-        {isOld && `${problem || 'It cannot be read now.'} `}
-        {isOld && reading && `What you see is from ${clockOf(reading.clockMs)}.`}
+        {isOld && `${problem || 'The current state is not available.'} `}
+        {isOld && reading && `Last update: ${clockOf(reading.clockMs)}.`}
       </p>
       {reading && (
         <>
           <p>
             Tier <b data-role="tier">{reading.state.tier}</b>
-            {reading.state.given.tier !== null && <span class="small"> given at run time</span>}
-            {reading.state.given.rules !== null && (
-              <span class="small"> · has rules of its own</span>
-            )}
+            {reading.state.given.tier !== null && <span class="small"> assigned at run time</span>}
+            {reading.state.given.rules !== null && <span class="small"> · has its own rules</span>}
           </p>
           <KeyNow reading={reading} about={live.start} isOld={isOld} />
           {mayChange ? (
@@ -65,13 +63,13 @@ export function KeyPanel({
               changed={refresh}
             />
           ) : (
-            <p class="small">Your token may look, and change nothing.</p>
+            <p class="small">Your token has read access only.</p>
           )}
         </>
       )}
       <h3>Recent decisions</h3>
       {live.decisions.length === 0 && (
-        <p class="small">No refusal is remembered. New decisions appear here while you look.</p>
+        <p class="small">No recent refusals. New decisions appear here while this page is open.</p>
       )}
       <ul class="decisions">
         {shown.map((decision, i) => (
@@ -90,7 +88,7 @@ export function KeyPanel({
           {isAll ? 'Show fewer' : `Show all ${live.decisions.length}`}
         </button>
       )}
-      {live.leftOut > 0 && <p class="small">{inFull(live.leftOut)} more came too fast to list.</p>}
+      {live.leftOut > 0 && <p class="small">{inFull(live.leftOut)} more were too many to list.</p>}
     </div>
   )
 }

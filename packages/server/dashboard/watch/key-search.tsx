@@ -6,13 +6,13 @@ import type { LiveState } from './live-state.ts'
 
 const SHOWN = 10
 
-/** Found is what a search has found, and what was searched for. */
+/** Found is a search and its result. */
 interface Found {
   readonly text: string
   readonly keys: readonly string[]
 }
 
-/** KeySearch finds keys that contain a text; or opens the key that is exactly that. */
+/** KeySearch finds keys that contain a text, or opens exactly that key. */
 export function KeySearch({ state, look }: { state: LiveState; look(key: string): void }) {
   const [text, setText] = useState('')
   const [found, setFound] = useState<Found>()
@@ -58,7 +58,7 @@ export function KeySearch({ state, look }: { state: LiveState; look(key: string)
           Find
         </button>
         <button type="button" disabled={text === ''} onClick={() => open(text)}>
-          Open exactly this
+          Open exact key
         </button>
       </form>
       <p class="problem" role="alert">
@@ -81,18 +81,20 @@ export function KeySearch({ state, look }: { state: LiveState; look(key: string)
 }
 
 function Searched({ text, keys }: Found) {
-  if (keys.length >= SHOWN) return <>There may be more: write more of the key.</>
+  if (keys.length >= SHOWN) return <>There may be more: type more of the key.</>
   if (keys.length > 0) return null
-  if (text === '') return <>No key is in use; keys that are fresh are not listed.</>
+  if (text === '') return <>No key is in use; unused keys are not listed.</>
   return (
     <>
       No key in use contains ‘<KeyText text={text} />
-      ’; keys that are fresh are not listed. If it is a whole key, choose <i>Open exactly this</i>.
+      ’; unused keys are not listed. If it is a whole key, choose <i>Open exact key</i>.
     </>
   )
 }
 
-/** keysWith are keys that contain a text: those the page shows, fresh or not, then those in use. */
+/**
+ * keysWith finds keys that contain a text: first those on the page, used or not, then keys in use.
+ */
 async function keysWith(text: string, { top, start }: LiveState): Promise<string[]> {
   const shown = [...top.limited, ...top.talking].map(({ key }) => key)
   const keys = new Set(shown.filter((key) => key.includes(text)))

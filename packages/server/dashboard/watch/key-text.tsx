@@ -1,7 +1,7 @@
-/** What cannot be seen, or changes how other text is shown, and could make a key look like another. */
+/** Characters that are invisible or change how other text is displayed: keys could look alike. */
 const UNSEEN = /([\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}])/u
 
-/** KeyText shows a key as it is: as text, in its own direction, with names for what is unseen. */
+/** KeyText shows a key as text in its own direction, with names for invisible characters. */
 export function KeyText({ text }: { text: string }) {
   return (
     <bdi class="key-text">

@@ -15,7 +15,7 @@ describe('what is left between two readings', () => {
     expect(leftOf(rule, { ...read, freshInMs: 0 })).toBe(3)
   })
 
-  it('stays what was read until a window is over', () => {
+  it('stays the same until a window is over', () => {
     const read = { remaining: 1, capacity: 3 }
     const window = { ...rule, algorithm: 'fixed-window' }
     expect(leftOf(window, { ...read, freshInMs: 1 })).toBe(1)

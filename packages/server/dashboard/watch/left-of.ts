@@ -2,7 +2,7 @@ import type { LiveAbout } from '../../src/dashboard/live-event.ts'
 import type { ShownRule } from '../../src/shown-rule.ts'
 import type { KeyState } from './use-key.ts'
 
-/** Level is what was left when it was read, and when it is fresh, as of now. */
+/** Level is what was left at the reading, and the time from now until the key is full. */
 export interface Level {
   readonly remaining: number
   readonly capacity: number
@@ -10,19 +10,19 @@ export interface Level {
 }
 
 /**
- * leftOf is how many whole units are left now. Buckets refill evenly, and their time to fresh tells
- * how far they are; of windows it is known only that they have all when they are fresh.
+ * leftOf returns how many whole units are left now. Buckets refill evenly, so the time until full
+ * shows how far they are; a window is only known to be full at its end.
  */
 export function leftOf(rule: ShownRule | undefined, level: Level): number {
   const { remaining, capacity, freshInMs } = level
   if (freshInMs <= 0) return capacity
   if (!rule?.limit || !/bucket|gcra/.test(rule.algorithm)) return remaining
   const refilled = Math.floor(capacity - (freshInMs * rule.limit) / rule.perMs)
-  // Times are rounded: what was read is never too high.
+  // Times are rounded, so the reading is a lower bound.
   return Math.max(remaining, Math.min(refilled, capacity))
 }
 
-/** ruleOf is a rule that holds for a key, by its limiter and name; undefined if nobody knows it. */
+/** ruleOf finds the rule of a key by limiter and name; undefined if it is unknown. */
 export function ruleOf(
   { rules }: KeyState,
   { routes }: LiveAbout,
@@ -33,9 +33,9 @@ export function ruleOf(
   return known.find(({ name }) => name === rule)
 }
 
-/** leftIn is what all rules of a limiter have left, `sinceMs` after it was read. */
+/** leftIn returns what the rules of a limiter have left, `sinceMs` after the reading. */
 export function leftIn(state: KeyState, about: LiveAbout, limiter: string, sinceMs: number) {
-  // JSON has null for what is infinite.
+  // JSON has null for infinite values.
   const limited = state.limits[limiter].rules.filter(({ capacity }) => capacity !== null)
   const left = limited.map(({ rule, remaining, capacity, resetAfterMs }) => {
     const freshInMs = resetAfterMs - sinceMs

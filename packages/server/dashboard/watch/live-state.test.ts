@@ -25,8 +25,8 @@ const news: LiveNews = {
   talking: [],
 }
 
-describe('what a stream has told', () => {
-  it('adds up by what is asked for, over five minutes', () => {
+describe('the state of a stream', () => {
+  it('adds up by route and tier, over five minutes', () => {
     let state = startedState(start, undefined)
     for (let i = 0; i < 310; i += 1) state = withSecond(state, news)
     expect(state.seconds).toHaveLength(300)
@@ -37,7 +37,7 @@ describe('what a stream has told', () => {
     expect(sumOf(news.counts, { route: '', tier: 'pro' }).allowed).toBe(0)
   })
 
-  it('has decisions about a key once, the newest first, also after a new start', () => {
+  it('has decisions about a key once, the newest first, also after a reconnect', () => {
     const decision = (atMs: number) => ({ atMs, rule: 'r' }) as LiveDecision
     const told = { key: 'k', decisions: [decision(1), decision(2)], leftOut: 3 }
     let state = withKey(startedState(start, undefined), told)
@@ -48,7 +48,7 @@ describe('what a stream has told', () => {
 })
 
 describe('the reader of a stream', () => {
-  it('finds the same events wherever the text is cut', () => {
+  it('finds the same events however the text is split', () => {
     const text = 'event: start\ndata: {"a":"\\n\\n"}\n\nevent: second\ndata: 1\n\nevent: key\ndata'
     const whole = createSseReader()(text)
     expect(whole).toEqual([

@@ -9,23 +9,23 @@ import type {
   LiveTop,
 } from '../../src/dashboard/live-event.ts'
 
-/** LiveState is all that a stream has told. */
+/** LiveState is the state of the page, from the events of the stream. */
 export interface LiveState {
   readonly start: LiveStart
   /** The last five minutes, the newest last. */
   readonly seconds: readonly LiveSecond[]
   readonly top: LiveTop
   readonly away: readonly LiveAway[]
-  /** Decisions about the key that is looked at, the newest first. */
+  /** Decisions about the open key, the newest first. */
   readonly decisions: readonly LiveDecision[]
-  /** How many decisions about it were not told one by one. */
+  /** How many decisions about it were not sent individually. */
   readonly leftOut: number
 }
 
 const SECONDS_KEPT = 300
 const DECISIONS_KEPT = 50
 
-/** startedState begins anew with what a stream tells first; what is on top comes with the second. */
+/** startedState starts with the first event; the top keys follow with the first second. */
 export function startedState(start: LiveStart, before: LiveState | undefined): LiveState {
   const top = before?.top ?? { limited: [], talking: [] }
   const { history: seconds, away } = start
@@ -40,7 +40,7 @@ export function withSecond(state: LiveState, news: LiveNews): LiveState {
   return { ...state, seconds, top: { limited, talking }, away }
 }
 
-/** withKey adds decisions about the key that is looked at; those known already are not added again. */
+/** withKey adds decisions about the open key, without duplicates. */
 export function withKey(state: LiveState, { decisions, leftOut }: LiveKeyNews): LiveState {
   const known = new Set(state.decisions.map((each) => JSON.stringify(each)))
   const added = decisions.filter((each) => !known.has(JSON.stringify(each)))
@@ -51,20 +51,20 @@ export function withKey(state: LiveState, { decisions, leftOut }: LiveKeyNews): 
   }
 }
 
-/** Filter keeps counts of one route or tier; empty for all. */
+/** Filter selects a route or a tier; empty for all. */
 export interface Filter {
   readonly route: string
   readonly tier: string
 }
 
-/** Sum is decisions added up. */
+/** Sum is a sum of decisions. */
 export interface Sum {
   readonly allowed: number
   readonly refused: number
   readonly shadowed: number
 }
 
-/** sumOf adds up counts, those that pass the filter. */
+/** sumOf adds up the counts that pass the filter. */
 export function sumOf(counts: readonly LiveCount[], { route, tier }: Filter): Sum {
   const sum = { allowed: 0, refused: 0, shadowed: 0 }
   for (const count of counts) {
@@ -77,7 +77,7 @@ export function sumOf(counts: readonly LiveCount[], { route, tier }: Filter): Su
   return sum
 }
 
-/** totals adds up all seconds by what `nameOf` gives, those with most decisions first. */
+/** totals adds up all seconds, grouped by `nameOf`, most decisions first. */
 export function totals(
   seconds: readonly LiveSecond[],
   nameOf: (count: LiveCount) => string,

@@ -7,26 +7,26 @@ import type {
 import { ApiProblem, ask } from './api.ts'
 import { createSseReader } from './sse.ts'
 
-/** Listener is told what comes, and how the connection is. */
+/** Listener is called with events, and with changes of the connection. */
 export interface Listener {
   start(start: LiveStart): void
   about(change: LiveChange): void
   second(news: LiveNews): void
   key(news: LiveKeyNews): void
-  /** It does not go on: a token is missing, or something else forbids it. */
+  /** The stream ends: a token is missing, or the API refuses access. */
   refused(problem: ApiProblem): void
-  /** It broke off, and tries again. */
+  /** The connection is lost and is being reopened. */
   lost(): void
 }
 
 const FIRST_PAUSE_MS = 500
 const LONGEST_PAUSE_MS = 10_000
-/** The server says something every second: after so much silence it is gone. */
+/** The server sends an event every second: after this silence the connection counts as lost. */
 const SILENCE_MS = 8_000
 
 /**
- * openLive follows `/v1/live`, and gives the way to stop. A stream that breaks off is opened again,
- * after ever longer pauses. (EventSource does the same, but cannot send a token.)
+ * openLive follows `/v1/live`, and returns a function that stops it. A lost stream is reopened with
+ * exponential backoff. (EventSource does the same, but cannot send a token.)
  */
 export function openLive(key: string, listener: Listener): () => void {
   const stop = new AbortController()
@@ -71,7 +71,7 @@ export function openLive(key: string, listener: Listener): () => void {
       }
       if (stop.signal.aborted) return
       listener.lost()
-      // Not all pages at once, after a restart.
+      // Jitter, so that not all pages reconnect at once after a restart.
       await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random() / 2)))
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)
     }

@@ -1,6 +1,6 @@
 import { inFull } from './words.ts'
 
-/** RefusedCounts says how many were refused, and how many would have been, but for shadow mode. */
+/** RefusedCounts shows how many requests were refused, and how many only in shadow mode. */
 export function RefusedCounts({ refused, shadowed }: { refused: number; shadowed: number }) {
   const isBoth = refused > 0 && shadowed > 0
   return (
@@ -11,7 +11,7 @@ export function RefusedCounts({ refused, shadowed }: { refused: number; shadowed
         </b>
       )}
       {isBoth && ' · '}
-      {shadowed > 0 && <span data-role="shadowed">{inFull(shadowed)} in shadow</span>}
+      {shadowed > 0 && <span data-role="shadowed">{inFull(shadowed)} in shadow mode</span>}
     </span>
   )
 }

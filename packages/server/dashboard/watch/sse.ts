@@ -1,12 +1,12 @@
-/** SentEvent is an event of a stream. */
+/** SentEvent is a server-sent event. */
 export interface SentEvent {
   readonly name: string
   readonly data: string
 }
 
 /**
- * createSseReader reads server-sent events from pieces of text, wherever those are cut. It knows
- * what our server sends: `event` and `data`, and lines that end with a line feed.
+ * createSseReader parses server-sent events from chunks of text. It supports what this server
+ * sends: `event` and `data`, and lines that end with a line feed.
  */
 export function createSseReader(): (piece: string) => SentEvent[] {
   let rest = ''

@@ -1,12 +1,12 @@
 import { type LiveState, sumOf } from './live-state.ts'
 import { inFull, inWords } from './words.ts'
 
-/** How the connection is. */
+/** The state of the connection. */
 export type Connection = 'connecting' | 'live' | 'reconnecting'
 
 const RECENT = 10
 
-/** Status is the line of figures that answers "is everything all right?". */
+/** Status is the summary line: is everything all right? */
 export function Status({ state, connection }: { state: LiveState; connection: Connection }) {
   const recent = state.seconds.slice(-RECENT)
   const seconds = recent.reduce((sum, { forMs }) => sum + forMs, 0) / 1_000 || 1
@@ -36,12 +36,12 @@ export function Status({ state, connection }: { state: LiveState; connection: Co
           {all > 0 && ` (${Math.round((100 * sum.refused) / all)} %)`}
         </span>
       </Figure>
-      <Figure name="Time to decide">
+      <Figure name="Decision time">
         {latency ? `${inWords(latency.p50Ms)}, p99 ${inWords(latency.p99Ms)}` : '–'}
       </Figure>
       <Figure name={`Store (${store.kind})`}>
         <span class={lasting ? 'refused' : 'allowed'} data-role="store">
-          {lasting ? '✕ away' : '✓ there'}
+          {lasting ? '✕ unavailable' : '✓ connected'}
         </span>
       </Figure>
     </dl>

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
 import { token } from './api.ts'
 
-/** TokenForm asks for a token; `problem` is what was wrong with the last one. */
+/** TokenForm asks for a token; `problem` is the error of the last one. */
 export function TokenForm({ problem, given }: { problem: string; given(): void }) {
   const [text, setText] = useState('')
   return (
@@ -13,9 +13,10 @@ export function TokenForm({ problem, given }: { problem: string; given(): void }
         given()
       }}
     >
-      <h1>A token, please</h1>
+      <h1>Token required</h1>
       <p class="small">
-        One of <code>admin.tokens</code> in the configuration. This tab keeps it until it is closed.
+        One of <code>admin.tokens</code> in the configuration. It is stored until you close this
+        tab.
       </p>
       <label class="field">
         <span>Token</span>

@@ -3,18 +3,18 @@ import { KeyLink } from './key-link.tsx'
 import { RefusedCounts } from './refused-counts.tsx'
 import { inFull } from './words.ts'
 
-/** TopKeysProps: keys, the most frequent first. */
+/** TopKeysProps: the keys, highest count first. */
 interface TopKeysProps {
   readonly id: string
   readonly title: string
   readonly none: string
   readonly keys: readonly LiveKey[]
-  /** What is counted are refusals, some of them in shadow mode. */
+  /** Whether counts are refusals, some of them in shadow mode. */
   readonly ofRefusals?: boolean
   look(key: string): void
 }
 
-/** TopKeys lists keys; each opens. */
+/** TopKeys lists keys with links that open them. */
 export function TopKeys({ id, title, none, keys, ofRefusals = false, look }: TopKeysProps) {
   return (
     <section class="panel" aria-labelledby={id}>

@@ -5,7 +5,7 @@ import { type LiveState, sumOf, totals } from './live-state.ts'
 import { RefusedCounts } from './refused-counts.tsx'
 import { inFull } from './words.ts'
 
-/** Traffic shows what was allowed and refused, by route and tier, and which rules refused. */
+/** Traffic charts allowed and refused decisions by route and tier. */
 export function Traffic({ state: { seconds } }: { state: LiveState }) {
   const [route, setRoute] = useState('')
   const [tier, setTier] = useState('')
@@ -18,12 +18,12 @@ export function Traffic({ state: { seconds } }: { state: LiveState }) {
   return (
     <section class="panel traffic" aria-labelledby="traffic-title">
       <div class="heading">
-        <h2 id="traffic-title">Decisions a second</h2>
+        <h2 id="traffic-title">Decisions per second</h2>
         <Choice label="Route" value={route} choices={choices('route')} choose={setRoute} />
         <Choice label="Tier" value={tier} choices={choices('tier')} choose={setTier} />
       </div>
       <Chart
-        label="Allowed and refused decisions a second, over the last five minutes"
+        label="Allowed and refused decisions per second, over the last five minutes"
         times={seconds.map(({ atMs }) => atMs / 1_000)}
         lines={[
           { label: 'allowed', colour: '--allowed', values: sums.map(({ allowed }) => allowed) },
@@ -39,8 +39,8 @@ export function Traffic({ state: { seconds } }: { state: LiveState }) {
       <div class="scroll">
         <table>
           <caption>
-            By route and tier, last 5 minutes. <i>In shadow</i>: would have been refused, and was
-            let through, because its route is in shadow mode.
+            By route and tier, last 5 minutes. <i>In shadow mode</i>: refused by a rule, but let
+            through because the route is in shadow mode.
           </caption>
           <thead>
             <tr>
@@ -48,7 +48,7 @@ export function Traffic({ state: { seconds } }: { state: LiveState }) {
               <th scope="col">Tier</th>
               <th scope="col">Allowed</th>
               <th scope="col">Refused</th>
-              <th scope="col">In shadow</th>
+              <th scope="col">In shadow mode</th>
             </tr>
           </thead>
           <tbody>
@@ -65,7 +65,7 @@ export function Traffic({ state: { seconds } }: { state: LiveState }) {
             ))}
           </tbody>
         </table>
-        {rows.length === 0 && <p class="small">Nothing was decided in the last five minutes.</p>}
+        {rows.length === 0 && <p class="small">No decisions in the last five minutes.</p>}
       </div>
     </section>
   )
@@ -107,7 +107,7 @@ export function Refusals({ state: { seconds, start } }: { state: LiveState }) {
       <h2 id="refusals-title">
         Refusals by rule <span class="small">in the last 5 minutes</span>
       </h2>
-      {rules.length === 0 && <p class="small">Nobody was refused.</p>}
+      {rules.length === 0 && <p class="small">No refusals.</p>}
       <ul class="bars">
         {rules.map(({ name, about, refused, shadowed }) => (
           <li key={name} data-rule={about.rule}>
@@ -131,7 +131,7 @@ export function Refusals({ state: { seconds, start } }: { state: LiveState }) {
   )
 }
 
-/** The figures of a rule as it is configured, if it is; a client may have others of its own. */
+/** The configured rule as text; empty if a client has its own rules. */
 function figuresOf({ routes, tiers }: LiveAbout, { route, tier, rule }: LiveCount): string {
   const found = (routes[route] ?? tiers[tier])?.find(({ name }) => name === rule)
   return found?.text ?? ''

@@ -4,20 +4,20 @@ import type { RouteForecast } from '../../src/api/routes-for.ts'
 import type { ShownRule } from '../../src/shown-rule.ts'
 import { ask } from './api.ts'
 
-/** KeyState is what `GET /v1/keys/:key` answers. */
+/** KeyState is the response of `GET /v1/keys/:key`. */
 export interface KeyState {
   readonly key: string
   readonly tier: string
   /** The rules of its tier, or its own. */
   readonly rules: readonly ShownRule[]
-  /** What operators gave it at run time. */
+  /** What operators assigned at run time. */
   readonly given: { readonly tier: string | null; readonly rules: readonly string[] | null }
-  /** By limiter; `tiers` is that of its tier. JSON has null for what is infinite. */
+  /** By limiter; `tiers` is the one by tier. JSON has null for infinite values. */
   readonly limits: Readonly<Record<string, Decision>>
   readonly routes: readonly RouteForecast[]
 }
 
-/** Reading is a state, and when it was read: by `performance.now()`, and by the clock. */
+/** Reading is a state with its time: by `performance.now()`, and by the clock. */
 export interface Reading {
   readonly state: KeyState
   readonly atMs: number
@@ -26,7 +26,7 @@ export interface Reading {
 
 const EVERY_MS = 1_000
 
-/** useKey reads a key again and again while somebody looks, and at once when `refresh` is called. */
+/** useKey reads a key every second while the page is visible, and when `refresh` is called. */
 export function useKey(key: string) {
   const [reading, setReading] = useState<Reading>()
   const [problem, setProblem] = useState('')
@@ -50,10 +50,10 @@ export function useKey(key: string) {
   return { reading: reading?.state.key === key ? reading : undefined, problem, refresh }
 }
 
-/** pathOf is where a key is found in the API. Throws for the two that browsers take for folders. */
+/** pathOf is the path of a key in the API. Throws for `.` and `..`, which browsers resolve. */
 export function pathOf(key: string, what = ''): string {
   if (key === '.' || key === '..') {
-    throw new Error('Browsers cannot ask for this key. Use curl --path-as-is.')
+    throw new Error('Browsers cannot request this key. Use curl --path-as-is.')
   }
   return `/v1/keys/${encodeURIComponent(key)}${what}`
 }

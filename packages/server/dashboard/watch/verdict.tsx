@@ -4,14 +4,14 @@ import { leftIn } from './left-of.ts'
 import type { KeyState } from './use-key.ts'
 import { inFull, inWords } from './words.ts'
 
-/** VerdictProps: how a key stood, what is configured, and how long ago that was. */
+/** VerdictProps: the state of a key, the configuration, and the age of the state. */
 interface VerdictProps {
   readonly state: KeyState
   readonly about: LiveAbout
   readonly sinceMs: number
 }
 
-/** Verdict says in a sentence what would happen to a request now. */
+/** Verdict says in one sentence per reason what would happen to a request now. */
 export function Verdict({ state, about, sinceMs }: VerdictProps) {
   const blocked = Object.values(state.limits).find(({ source }) => source === 'blocked')
   if (blocked) {
@@ -49,7 +49,7 @@ export function Verdict({ state, about, sinceMs }: VerdictProps) {
       ))}
       {shadowed.map((each) => (
         <p key={each.figures} class="shadowed">
-          ◌ In shadow, <Names names={each.names} /> would refuse it: {each.figures}
+          ◌ In shadow mode, <Names names={each.names} /> would refuse: {each.figures}
         </p>
       ))}
     </div>
@@ -61,7 +61,7 @@ function Names({ names }: { names: readonly string[] }) {
   return <>{all}</>
 }
 
-/** Without routes there are only decisions for other programs. */
+/** Without routes there are only decisions of the API. */
 function byApi({ limits: { tiers } }: KeyState): RouteForecast {
   const { allowed, remaining, retryAfterMs } = tiers
   return {
@@ -80,7 +80,7 @@ function passes({ retryAfterMs }: RouteForecast, sinceMs: number): string {
   return retryAfterMs === null ? 'can never pass' : `passes in ${inWords(retryAfterMs - sinceMs)}`
 }
 
-/** Routes together where the reason is the same. */
+/** Groups routes with the same reason. */
 function grouped(routes: readonly RouteForecast[], reasonOf: (route: RouteForecast) => string) {
   const groups = new Map<string, string[]>()
   for (const route of routes) {

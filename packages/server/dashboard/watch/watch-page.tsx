@@ -13,7 +13,7 @@ import { TopKeys } from './top-keys.tsx'
 import { Refusals, Traffic } from './traffic.tsx'
 import { clockOf } from './words.ts'
 
-/** WatchPage is the dashboard. The key that is looked at is in its address. */
+/** WatchPage is the dashboard. The open key is in its address. */
 export function WatchPage() {
   const [key, setKey] = useState(() => new URLSearchParams(location.search).get('key') ?? '')
   const [state, setState] = useState<LiveState>()
@@ -47,7 +47,7 @@ export function WatchPage() {
   }, [key, attempt])
 
   function look(next: string): void {
-    // A key with half a character cannot be written in an address.
+    // A lone surrogate cannot be encoded in a URL.
     if (!next.isWellFormed()) return
     setState((before) => before && { ...before, decisions: [], leftOut: 0 })
     setKey(next)
@@ -67,7 +67,7 @@ export function WatchPage() {
         )}
         {problem && problem.status !== 401 && (
           <section class="panel ask">
-            <h1>Not from here</h1>
+            <h1>No access</h1>
             <p role="alert">{problem.message}</p>
           </section>
         )}
@@ -80,12 +80,11 @@ export function WatchPage() {
           <>
             <h1 class="unseen">Dashboard</h1>
             <p class="no-connection warn" role="status" data-role="no-connection">
-              {isLost &&
-                `No connection since ${clockOf(heardMs.current)}; what you see is from then.`}
+              {isLost && `Disconnected since ${clockOf(heardMs.current)}; the data is from then.`}
             </p>
             <Status state={state} connection={connection} />
             <section class="panel looked" aria-labelledby="key-title">
-              <h2 id="key-title">Who is limited, and why?</h2>
+              <h2 id="key-title">Inspect a key</h2>
               <KeySearch state={state} look={look} />
               {key !== '' && (
                 <KeyPanel id={key} state={state} isLost={isLost} close={() => look('')} />
@@ -94,16 +93,16 @@ export function WatchPage() {
             <Traffic state={state} />
             <TopKeys
               id="limited-title"
-              title="Refused most"
-              none="Nobody was refused."
+              title="Top clients by refusals"
+              none="No refusals."
               keys={state.top.limited}
               ofRefusals
               look={look}
             />
             <TopKeys
               id="talking-title"
-              title="Asking most"
-              none="Nobody has asked."
+              title="Top clients by requests"
+              none="No requests."
               keys={state.top.talking}
               look={look}
             />

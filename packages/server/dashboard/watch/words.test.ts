@@ -23,7 +23,7 @@ describe('words', () => {
     [125_000, '2 min 5 s'],
     [3_600_000, '1 h'],
     [90_061_000, '1 d 1 h'],
-  ])('say %d ms as %s', (ms, text) => {
+  ])('format %d ms as %s', (ms, text) => {
     expect(inWords(ms)).toBe(text)
   })
 
@@ -36,12 +36,12 @@ describe('words', () => {
     expect(said({ outcome: 'allowed' })).toBe('allowed: cost 5, 2 left of rule search')
     expect(said({ outcome: 'allowed', remaining: null })).toMatch(/no limit/)
     expect(said({ source: 'blocked' })).toBe('blocked for another 1.3 s')
-    expect(said({ source: 'local' })).toMatch(/decided here: the store is away/)
-    expect(said({ source: 'closed' })).toBe('refused unasked: the store is away')
-    expect(said({ source: 'open', outcome: 'allowed' })).toBe('allowed unasked: the store is away')
+    expect(said({ source: 'local' })).toMatch(/decided locally: the store is unavailable/)
+    expect(said({ source: 'closed' })).toBe('refused: the store is unavailable')
+    expect(said({ source: 'open', outcome: 'allowed' })).toBe('allowed: the store is unavailable')
   })
 
-  it('say what a rule allows', () => {
+  it('describe a rule', () => {
     const figures = { algorithm: 'gcra', limit: 60, perMs: 60_000, capacity: 20 }
     const rule = { name: 'r', text: '60/1m burst 20 gcra', ...figures }
     expect(ruleInWords(rule)).toBe('60 per 1 min, at most 20 at once (gcra)')
