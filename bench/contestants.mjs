@@ -2,18 +2,18 @@
 
 /**
  * @typedef {object} Contestant
- * @property {string} name what `--only` calls it; its adapter is `contestants/<name>.mjs`
- * @property {string} label what the tables call it
+ * @property {string} name its name for `--only`; its adapter is `contestants/<name>.mjs`
+ * @property {string} label its name in tables
  * @property {'sluice' | 'peer' | 'baseline'} group
  * @property {string} [package] the npm package behind it
- * @property {false} [decides] it admits everything and is not verified: a baseline
- * @property {readonly string[]} [except] workloads that it leaves out, to save time
- * @property {string} [note] what a reader of its figures should know
+ * @property {false} [decides] false for a baseline that admits everything and is not verified
+ * @property {readonly string[]} [except] workloads that it skips, to save time
+ * @property {string} [note] a note for readers of its results
  */
 
 /**
- * contestants lists what is measured, Sluice first. The peers are set up as their READMEs say, and
- * their stores are asked directly: without HTTP, headers or key generators.
+ * contestants lists what is measured, Sluice first. The peers are set up as in their READMEs, and
+ * their stores are called directly: without HTTP, headers or key generators.
  * @type {readonly Contestant[]}
  */
 export const contestants = [

@@ -14,7 +14,7 @@ import { workloads } from './lib/workloads.mjs'
 
 const bench = new URL('.', import.meta.url)
 const names = contestants.map(({ name }) => name)
-/** A section of its own, beside the workloads that every contestant runs. */
+/** The section on threads, besides the workloads that every contestant runs. */
 const sections = [...Object.keys(workloads), 'threads']
 
 try {

@@ -1,12 +1,12 @@
 // @ts-check
-// One contestant on one workload in a process of its own: `fork(worker, [JSON of the job])`.
+// Runs one contestant on one workload in its own process: `fork(worker, [JSON of the job])`.
 import { verify } from './lib/adapter.mjs'
 import { measure } from './lib/measure.mjs'
 
 /** @type {import('./lib/jobs.mjs').Job} */
 const job = JSON.parse(process.argv[2])
 
-// Contestants leave timers behind, up to one for each key: do not wait for them.
+// Contestants leave timers behind, up to one per key: exit without waiting for them.
 const answer = (/** @type {object} */ result) => process.send?.(result, () => process.exit())
 
 try {

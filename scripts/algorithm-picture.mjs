@@ -8,8 +8,8 @@ export const PER_MS = 10_000
 const END_MS = 30_000
 
 /**
- * Twelve requests just before the tenth second and twelve just after it, as somebody sends who knows
- * where windows end; then two a second.
+ * Twelve requests just before the tenth second and twelve just after it, like a client that exploits
+ * the edge of a window; then two per second.
  */
 const traffic = [
   ...Array.from({ length: 12 }, (_, i) => 8_000 + i * 160),
@@ -30,7 +30,7 @@ const y = (/** @type {number} */ units) =>
 const round = (/** @type {number} */ value) => Math.round(value * 10) / 10
 
 /**
- * play asks a limiter for each request of the traffic.
+ * play checks each request of the traffic with a limiter.
  * @param {import('sluice').Rule} rule
  */
 export function play(rule) {
@@ -54,7 +54,7 @@ export function play(rule) {
 }
 
 /**
- * algorithmPicture is the SVG of what a rule does with the traffic: which requests pass, how many
+ * algorithmPicture draws an SVG of a rule's decisions on the traffic: which requests pass, how many
  * units remain, and how many went ahead within the last `per`.
  * @param {string} title
  * @param {import('sluice').Rule} rule
@@ -98,14 +98,14 @@ ${key()}
 `
 }
 
-/** A request is a line where it passes, and a cross where it does not: colours are not enough. */
+/** Draws an admitted request as a line and a refused one as a cross, since colours are not enough. */
 function mark(/** @type {{ atMs: number, allowed: boolean }} */ { atMs, allowed }) {
   const [at, middle] = [x(atMs), (MARKS.top + MARKS.bottom) / 2]
   if (allowed) return `<path class="pass" d="M${at} ${MARKS.top}V${MARKS.bottom}"/>`
   return `<path class="refuse" d="M${at - 3} ${middle - 3}l6 6m0 -6l-6 6"/>`
 }
 
-/** A line that stays until the next value. */
+/** Draws a step line. */
 function steps(/** @type {readonly (readonly [number, number])[]} */ values) {
   let text = ''
   let last = Number.NaN

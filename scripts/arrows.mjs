@@ -5,13 +5,13 @@ import { join, posix, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseSync } from 'vite'
 
-/** What an engine's folder may import. */
+/** The rooms that an engine's folder may import. */
 const engine = ['core', 'rows', 'stores/hash', 'stores/opened', 'stores/store']
 
 /**
- * The rooms of each package, and what a room may import besides itself. A room is the folder or the
- * file of its name, or what `groups` says; of two rooms that hold a file the first counts.
- * `everything` leaves out testing, which is for tests.
+ * The rooms of each package, and the rooms that each may import besides itself. A room is the folder or
+ * file of its name, or the files in `groups`. If two rooms contain a file, the first one counts.
+ * `everything` excludes testing, which only tests may import.
  * @type {Record<string, Record<string, string[]>>}
  */
 const rooms = {
@@ -44,7 +44,7 @@ const rooms = {
     failure: ['core', 'stores/memory/memory', 'stores/joint'],
     limiter: ['core', 'algorithms/penalty', 'stores/memory/memory', 'stores/joint', 'failure'],
     http: ['core', 'limiter'],
-    // A refusal in Nest is an exception of Nest's own.
+    // In Nest a refusal is an exception of @nestjs/common.
     'middleware/nest': ['core', 'http', 'npm'],
     middleware: ['core', 'http', 'types of frameworks'],
     compat: ['core', 'algorithms', 'limiter', 'stores/memory/memory'],
@@ -90,10 +90,10 @@ const groups = {
   ],
 }
 
-/** Types only: every file of the library may `import type` these. */
+/** Every file of the library may `import type` these. */
 const contracts = ['stores/store', 'limiter/verbs', 'limiter/policy', 'limiter/penalty']
 
-/** What these import at run time, through however many files, is no built-in of Node. */
+/** These files must not reach Node built-ins at run time, directly or through other files. */
 const portable = ['index', 'middleware/fetch', 'middleware/hono']
 
 const LIBRARY = 'packages/sluice/src'
@@ -104,7 +104,7 @@ const LIBRARY = 'packages/sluice/src'
  */
 
 /**
- * checkArrows gives every import that the table does not allow. Tests may import anything.
+ * checkArrows returns every import that the table does not allow. Tests may import anything.
  * @param {Record<string, string>} files texts by path from the root, with forward slashes
  * @returns {Violation[]}
  */
@@ -133,7 +133,7 @@ export function checkArrows(files) {
 }
 
 /**
- * Why an import is not allowed, or undefined.
+ * Returns why an import is not allowed, or undefined.
  * @param {string} root @param {string} room @param {string} file @param {Import} found
  */
 function forbidden(root, room, file, { from, typeOnly }) {
@@ -141,7 +141,7 @@ function forbidden(root, room, file, { from, typeOnly }) {
   const allowed = `${room} may import ${[room, ...may].join(', ')}`
   if (isBuiltin(from)) return undefined
   if (!from.startsWith('.')) {
-    // The fleet simulator plays the stand-in for Redis.
+    // The fleet simulator uses the stand-in for Redis.
     if (from === 'sluice/testing' && room !== 'simulate') {
       return 'imports sluice/testing, which is for tests'
     }
@@ -165,7 +165,7 @@ function forbidden(root, room, file, { from, typeOnly }) {
 }
 
 /**
- * The built-ins of Node that portable files reach at run time.
+ * Lists the Node built-ins that portable files reach at run time.
  * @param {Map<string, Import[]>} imports
  * @returns {Violation[]}
  */
@@ -186,7 +186,7 @@ function builtins(imports) {
 }
 
 /**
- * Every import, re-export, `import()` and `import('…')` type of a file.
+ * Lists every import, re-export, `import()` and `import('…')` type of a file.
  * @param {string} file @param {string} text
  * @returns {Import[]}
  */
@@ -204,7 +204,7 @@ function importsOf(file, text) {
 }
 
 /**
- * The lines of a file's statements that are no re-exports.
+ * Lists the lines of a file's statements that are not re-exports.
  * @param {string} file @param {string} text
  */
 function ownCode(file, text) {

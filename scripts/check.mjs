@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { delimiter, join, resolve } from 'node:path'
 
-/** The machine that checks has two cores. */
+/** CI machines have two cores. */
 const AT_ONCE = 2
 
 /**
- * What is checked, in this order; a step that comes `after` another needs it to have passed.
- * `--without-tests` leaves out those that `npm test` has in it.
+ * The checks, in order. A step that comes `after` another runs only if that one has passed.
+ * `--without-tests` skips those that `npm test` includes.
  */
 const all = [
   { name: 'format and lint', run: 'biome ci --colors=off .' },

@@ -1,8 +1,9 @@
 // @ts-check
-// npm run build: makes the files that packages/sluice publishes. `dist` is made of what tsc wrote to
-// `build`: scripts lose their comments and the long names of locals; declarations keep the comments, and
-// CommonJS has one file of them for each entry, which points to those of ESM. The documents are those
-// of the repository, with links that work elsewhere.
+// npm run build: makes the files that packages/sluice publishes. `dist` is built from the output of
+// tsc in
+// `build`: scripts lose comments and long names of locals; declarations keep their comments, and
+// CommonJS has one declaration file per entry, which refers to those of ESM. The documents are those
+// of the repository, with absolute links.
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, resolve } from 'node:path'
@@ -32,7 +33,7 @@ for (const name of ['README', 'SECURITY', 'docs/reference/errors', 'docs/referen
   put(join(root, `${name}.md`), withWholeLinks(text, posix.dirname(name)))
 }
 
-/** The files of `dist`, by their paths in it. */
+/** Returns the files of `dist`, by their paths in it. */
 function published() {
   const files = new Map([['cjs/package.json', '{ "type": "commonjs" }\n']])
   for (const [path, text] of built) {
@@ -51,7 +52,7 @@ function published() {
 
 /** @param {string} name @param {string} text @param {boolean} module */
 function minified(name, text, module) {
-  // Names stay for stack traces: in CommonJS, which is for tests, only those of classes.
+  // Keep names for stack traces; in CommonJS, which is mainly for tests, only those of classes.
   const keepNames = { class: true, function: module }
   const result = minifySync(name, text, { module, mangle: { toplevel: true, keepNames } })
   if (result.errors.length > 0) throw new Error(`${name}: ${result.errors[0].message}`)
@@ -59,7 +60,7 @@ function minified(name, text, module) {
 }
 
 /**
- * Adds the declarations in a file, and those that it needs.
+ * Adds the declarations in a file, and those that it imports.
  * @param {Map<string, string>} files @param {string} name
  */
 function addDeclarations(files, name) {
@@ -73,7 +74,7 @@ function addDeclarations(files, name) {
 }
 
 /**
- * What an entry exports, as a CommonJS module may say it of an ES module.
+ * Returns the declarations of an entry's exports for CommonJS, in terms of the ES module.
  * @param {string} name
  */
 function declarationsForCommonJs(name) {
@@ -105,7 +106,7 @@ function declarationsForCommonJs(name) {
 }
 
 /**
- * A document of a folder, whose links to files lead to the repository.
+ * Returns a document of a folder whose links to files lead to the repository.
  * @param {string} text @param {string} folder
  */
 function withWholeLinks(text, folder) {
@@ -124,7 +125,7 @@ function declarations(name) {
 }
 
 /**
- * The texts in a folder of the package, by their paths in it.
+ * Returns the texts in a folder of the package, by their paths in it.
  * @param {string} folder
  */
 function filesIn(folder) {

@@ -1,12 +1,12 @@
 // @ts-check
-// Says which names that a package gives to its users have no doc comment.
+// Lists the public names of packages that have no doc comment.
 import { readFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseSync } from 'vite'
 
 /**
- * undocumented gives the exported declarations without a doc comment, and the members of exported
+ * undocumented returns the exported declarations without a doc comment, and the members of exported
  * interfaces and classes, that users reach from these files.
  * @param {string[]} entries paths of declaration files
  * @param {(path: string) => string} read
@@ -58,7 +58,7 @@ export function undocumented(entries, read) {
         const id = own.id?.name
         const isExported = node.declaration !== undefined && node.declaration !== null
         if (!id || (name === undefined ? !isExported : name !== id)) continue
-        // Of overloads one says it for all.
+        // One doc comment is enough for all overloads.
         found.set(id, found.get(id) === true || isDocumented(node))
         for (const member of membersOf(own)) {
           if (isDocumented(member)) continue
@@ -74,7 +74,7 @@ export function undocumented(entries, read) {
 }
 
 /**
- * Where a statement takes its names from: this module, if it names no other; undefined for a package.
+ * Returns the module from which a statement exports: this one by default; undefined for a package.
  * @param {string} path @param {any} node @returns {string | undefined}
  */
 function sourceOf(path, { source }) {
@@ -85,7 +85,7 @@ function sourceOf(path, { source }) {
 }
 
 /**
- * The members that a reader meets: not those that a symbol of the language names, and of a method's
+ * Lists the members that readers see: not those with a well-known symbol, and of a method's
  * overloads all.
  * @param {any} node
  */

@@ -3,10 +3,12 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Files of a package's src that are meant for its users, whatever else is there. */
+/** The files in a package's src that are meant for its users. */
 const PUBLIC = [/^index\.ts$/, /^\w[\w-]*\/index\.ts$/, /^(middleware|compat)\/[\w-]+\.ts$/]
 
-/** The conditions of an export and what they name; a resolver takes the first that it knows. */
+/**
+ * The conditions of an export and their files. A resolver takes the first condition that it knows.
+ */
 const conditions = (/** @type {string} */ module) => ({
   'sluice-source': `./src/${module}.ts`,
   import: { types: `./dist/${module}.d.ts`, default: `./dist/${module}.js` },
@@ -20,8 +22,8 @@ const conditions = (/** @type {string} */ module) => ({
  */
 
 /**
- * checkExports compares what a package.json promises with the files of its package, and says
- * where they differ.
+ * checkExports compares the exports of a package.json with the files of its package, and lists
+ * the differences.
  * @param {Manifest} manifest
  * @param {string[]} files paths from the package's folder, with forward slashes
  * @returns {string[]}
@@ -50,7 +52,7 @@ export function checkExports({ name, exports = {}, bin = {}, typesVersions = {} 
         missing(`exports["${entry}"].${condition}`, file)
       }
     }
-    // The older way of TypeScript to find modules knows no exports.
+    // TypeScript's older module resolution ignores `exports`.
     const older = typesVersions['*']?.[entry.slice(2)]
     if (entry !== '.' && older?.join() !== target.require?.types) {
       differences.push(`${name}: typesVersions must have ${target.require?.types} for ${entry}`)

@@ -6,8 +6,8 @@ import { join, resolve } from 'node:path'
 const cache = resolve(import.meta.dirname, '..', '.cache')
 
 /**
- * fetched gives the path of a program that npm ships, and installs it first where it is missing: in
- * a folder of its own in `.cache`, so that no lockfile changes. It gives undefined where npm cannot.
+ * fetched returns the path of a program that npm ships. If it is missing, it is installed first, in
+ * its own folder in `.cache`, so that no lockfile changes. Returns undefined if npm cannot.
  * @param {string} name the package
  * @param {string} version
  * @param {string} path of the program in the package

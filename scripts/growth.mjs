@@ -1,8 +1,8 @@
 // @ts-check
 
 /**
- * growth is the median of the last third of some figures, as a multiple of that of the third before.
- * What comes first is a program warming up.
+ * growth returns the median of the last third of a series, divided by that of the third before. The
+ * first third is the warm-up of the program.
  * @param {readonly number[]} figures
  */
 export function growth(figures) {

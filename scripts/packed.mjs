@@ -1,12 +1,12 @@
 // @ts-check
-// npm run packed: how large the library is for those who install it. With --install, both packages are
+// npm run packed: measures the installed size of the library. With --install, both packages are
 // also installed from tarballs in an empty project, and tried there.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 
-/** Bytes that the files of the library may take. */
+/** The limit for the files of the library, in bytes. */
 const MOST = 1_000_000
 
 const root = resolve(import.meta.dirname, '..')

@@ -1,5 +1,5 @@
 // @ts-check
-// npm run pictures: draws the pictures of the algorithms in docs/images, with the library itself.
+// npm run pictures: draws the pictures of the algorithms in docs/images with the library.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import {

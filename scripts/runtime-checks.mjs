@@ -1,7 +1,7 @@
 // @ts-check
 
 /**
- * What is tried on a runtime: `run` throws if it does not work.
+ * A check on a runtime: `run` throws if it fails.
  * @typedef {{ steps: number, redisPort: number, bridge: { url: string, token: string } }} Settings
  * @typedef {{ readonly name: string, readonly onServers?: boolean, run(url: string, settings: Settings): Promise<void> }} Check
  */

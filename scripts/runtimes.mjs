@@ -6,7 +6,7 @@ import { build, defaultClientConditions, defaultServerConditions } from 'vite'
 import { fetched } from './fetched.mjs'
 
 /**
- * A runtime that the library is tested on.
+ * A runtime on which the library is tested.
  * @typedef {{
  *   readonly name: string
  *   path(): string | undefined
@@ -57,8 +57,8 @@ export const runtimes = [
 const bundles = new Map()
 
 /**
- * bundled compiles a program of test/runtimes, once, and gives its file: below the root, so that it
- * finds the packages that are not bundled.
+ * bundled compiles a program of test/runtimes once, and returns its file: below the root, so that it
+ * resolves packages that are not bundled.
  * @param {'serve' | 'worker'} name
  */
 function bundled(name) {
@@ -116,7 +116,7 @@ const app :Workerd.Worker = (
 }
 
 /**
- * startOn starts the program on a runtime, and gives its address and how to stop it.
+ * startOn starts the program on a runtime, and returns its address and a function to stop it.
  * @param {Runtime} runtime
  */
 export async function startOn(runtime) {

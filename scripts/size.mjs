@@ -4,8 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { build } from 'vite'
 
 /**
- * What programs import, and how many bytes that may take, minified and compressed. ADR 21 says where the
- * bytes go.
+ * Typical imports, and their limits in bytes, minified and compressed. ADR 21 says what takes the bytes.
  */
 const limits = [
   { name: 'createLimiter, tokenBucket', from: 'index', most: 21_200 },
@@ -16,7 +15,7 @@ const limits = [
 const root = resolve(import.meta.dirname, '..')
 
 /**
- * sizeOf is the size of these exports of a module, minified and compressed.
+ * sizeOf returns the size of exports of a module, minified and compressed.
  * @param {{ name: string, from: string }} what
  */
 async function sizeOf({ name, from }) {

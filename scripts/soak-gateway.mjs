@@ -1,4 +1,5 @@
-// npm run soak -- --parts gateway: a gateway under load from ever new clients must not grow.
+// npm run soak -- --parts gateway: the memory of a gateway under load from ever new clients must
+// not grow.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,11 +12,11 @@ import { growth } from './growth.mjs'
 const CONNECTIONS = 32
 const MAX_KEYS = 50_000
 const SAMPLE_MS = 5_000
-/** Memory of the last third, against the third before. */
+/** The largest ratio of the memory in the last third to that in the third before. */
 const MOST_GROWTH = 1.1
 
 /**
- * soakGateway loads a gateway for so many minutes and rejects if its memory grows, or a request
+ * soakGateway loads a gateway for some minutes and rejects if its memory grows, or a request
  * fails.
  * @param {number} minutes
  */

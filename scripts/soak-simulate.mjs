@@ -1,4 +1,5 @@
-// npm run soak -- --parts simulate: `sluice simulate` on a large log of many clients must stay small.
+// npm run soak -- --parts simulate: `sluice simulate` must use little memory on a large log of many
+// clients.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
@@ -10,7 +11,7 @@ import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 
 /**
- * soakSimulate makes a log of so many GiB, before it is packed, and rejects if the command loses a
+ * soakSimulate makes a log of `gib` GiB, uncompressed, and rejects if the command loses a
  * request or takes more memory than `mostMb`.
  * @param {{ gib: number, clients: number, mostMb: number }} options
  */
@@ -35,7 +36,7 @@ export async function soakSimulate({ gib, clients, mostMb }) {
   }
 }
 
-/** An access log, block by block: a few clients come often, most seldom. */
+/** Yields an access log block by block: a few clients are frequent, most are rare. */
 function* log(bytes, clients, counts) {
   let seed = 1
   const random = () => {
@@ -58,7 +59,7 @@ function* log(bytes, clients, counts) {
   }
 }
 
-/** Runs the command; the process itself tells the most memory it took. */
+/** Runs the command. The process itself reports its peak memory. */
 async function simulate(file) {
   const tell = 'process.on("exit",()=>console.error(process.resourceUsage().maxRSS))'
   const startedMs = performance.now()

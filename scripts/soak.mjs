@@ -1,6 +1,7 @@
-// npm run soak: what takes too long for npm test. --parts chooses: `conformance` plays the streams and
-// the tests of threads, much longer, under other seeds until time is up; `gateway` loads a gateway
-// from ever new clients and looks at its memory; `simulate` replays a log of 1 GiB.
+// npm run soak: tests that take too long for npm test. --parts selects: `conformance` plays the
+// streams and
+// the tests of threads with more steps and new seeds until the time is up; `gateway` loads a gateway
+// from ever new clients and checks its memory; `simulate` replays a log of 1 GiB.
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { soakGateway } from './soak-gateway.mjs'

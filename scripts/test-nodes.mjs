@@ -3,7 +3,7 @@ import { delimiter, dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { fetched } from './fetched.mjs'
 
-/** The versions that are tested besides the one that runs `npm test`. */
+/** The versions to test besides the one that runs `npm test`. */
 const VERSIONS = ['22', '24', '26']
 
 const root = resolve(import.meta.dirname, '..')
@@ -16,7 +16,7 @@ for (const { name, passed, seconds } of results) {
 }
 if (results.some(({ passed }) => !passed)) process.exitCode = 1
 
-/** Runs the whole suite on one version of Node; its child processes run on it as well. */
+/** Runs the whole suite on one version of Node, child processes included. */
 function tested(version) {
   const node = fetched('node', version, 'bin/node')
   if (node === undefined) return { name: `v${version}`, passed: false, seconds: '-' }

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
-// Tries the library on every runtime, and writes what works where into the documents.
+// Tests the library on every runtime, and writes the results into the documents.
 
 const root = resolve(import.meta.dirname, '..')
 const report = join(root, '.cache/runtimes/report.json')
@@ -26,7 +26,7 @@ if (status === 0) {
 }
 
 /**
- * A row for each thing that was tried, and a column for each runtime.
+ * Returns a table with a row per check and a column per runtime.
  * @param {readonly { ancestorTitles: string[], title: string, status: string }[]} results
  */
 function tableOf(results) {

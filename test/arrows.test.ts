@@ -15,7 +15,7 @@ function check(root: string, files: Record<string, string>): string[] {
 describe('the import arrows', () => {
   it('hold in the tree', () => {
     const files = readSources(resolve(import.meta.dirname, '..'))
-    // Those that built-ins of Node are looked for from; who is not there reaches nothing.
+    // The search for Node built-ins starts at these files, so they must exist.
     for (const name of ['index', 'middleware/fetch', 'middleware/hono']) {
       expect(Object.keys(files)).toContain(`packages/sluice/src/${name}.ts`)
     }
@@ -146,7 +146,7 @@ describe('the import arrows', () => {
     expect(violations[0]).toContain(named.replace('../', ''))
   })
 
-  it('say what is allowed', () =>
+  it('report what is allowed', () =>
     expect(library({ 'algorithms/a.ts': `import { a } from '${limiter}'` })).toEqual([
       'algorithms/a.ts:1: imports limiter/limiter.ts; algorithms may import algorithms, core, ' +
         'and types of the contracts',
@@ -163,10 +163,10 @@ describe('the import arrows', () => {
     ).toEqual(['index.ts:2: has code of its own; index.ts only re-exports']))
 })
 
-describe('built-ins of Node', () => {
+describe('Node built-ins', () => {
   const worker = "import { Worker } from 'node:worker_threads'"
 
-  it('are free where index.ts does not reach', () =>
+  it('are allowed in files that index.ts does not reach', () =>
     expect(
       library({
         'index.ts': "export type { S } from './stores/shared-memory/shared-memory.ts'",
@@ -174,7 +174,7 @@ describe('built-ins of Node', () => {
       }),
     ).toEqual([]))
 
-  it('are refused wherever index.ts reaches at run time', () => {
+  it('are refused in files that index.ts reaches at run time', () => {
     const files = {
       'index.ts': "export { s } from './stores/shared-memory/shared-memory.ts'",
       'stores/shared-memory/shared-memory.ts': "import { w } from './threads.ts'",
@@ -186,7 +186,7 @@ describe('built-ins of Node', () => {
     ])
   })
 
-  it('are refused without their prefix too', () =>
+  it('are refused without the node: prefix, too', () =>
     expect(library({ 'index.ts': "export { readFile } from 'fs'" })).toHaveLength(1))
 })
 

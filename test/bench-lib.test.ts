@@ -22,7 +22,7 @@ const counter = (limit: number) => {
 }
 
 describe('the statistics of the benchmark', () => {
-  it('take the middle, whatever the order', () => {
+  it('take the median of values in any order', () => {
     expect(median([9, 1, 5])).toBe(5)
     expect(median([10, 9, 1, 2])).toBe(5.5)
     expect(median([100, 20, 3])).toBe(20)
@@ -30,7 +30,7 @@ describe('the statistics of the benchmark', () => {
     expect(spreadOf([])).toBeUndefined()
   })
 
-  it('take ratios within a repetition, and leave out those that only one of the two has', () => {
+  it('take ratios within a repetition, and leave out repetitions that only one of the two has', () => {
     const values = new Map([
       [1, 10],
       [2, 30],
@@ -45,11 +45,11 @@ describe('the statistics of the benchmark', () => {
     expect(ratiosTo(values, new Map())).toBeUndefined()
   })
 
-  it('take a stall from the median slice', () => {
+  it('measure a stall against the median slice', () => {
     expect(longestStall([1, 2, 1, 42, 2])).toBe(40)
   })
 
-  it('count what an exact limiter refuses, after what was asked before', () => {
+  it('count the refusals of an exact limiter after earlier calls', () => {
     const order = Uint32Array.from([0, 0, 1, 0, 0, 1])
     expect(countRefused(order, 0, 6, { keys: 2, limit: 2, before: 0 })).toBe(2)
     expect(countRefused(order, 3, 6, { keys: 2, limit: 2, before: 1 })).toBe(3)
@@ -58,7 +58,7 @@ describe('the statistics of the benchmark', () => {
 })
 
 describe('the random numbers of the benchmark', () => {
-  it('are the same for the same seed, and spread evenly', () => {
+  it('are the same for the same seed, and uniform', () => {
     expect(uniform(1_000, 50, randomOf(7))).toEqual(uniform(1_000, 50, randomOf(7)))
     expect(uniform(1_000, 50, randomOf(7))).not.toEqual(uniform(1_000, 50, randomOf(8)))
     const counts = new Uint32Array(10)
@@ -80,7 +80,7 @@ describe('the random numbers of the benchmark', () => {
 })
 
 describe('the tables of the benchmark', () => {
-  it('line up as text', () => {
+  it('are aligned as text', () => {
     expect(
       textTable(
         ['', 'ns'],
@@ -92,7 +92,7 @@ describe('the tables of the benchmark', () => {
     ).toBe('         ns\n----  -----\na         1\nlong  1,000\n')
   })
 
-  it('are tables in Markdown', () => {
+  it('are written as Markdown', () => {
     expect(markdownTable(['', 'ns'], [['a|b', '1']])).toBe('|  | ns |\n|---|---:|\n| a\\|b | 1 |\n')
   })
 
@@ -109,7 +109,7 @@ describe('the tables of the benchmark', () => {
 describe('the order of a benchmark', () => {
   const names = ['a', 'b', 'c'].map((name) => ({ name }))
 
-  it('takes all contestants in turn, and begins each repetition with another one', () => {
+  it('takes all contestants in turn, and starts each repetition with another one', () => {
     const order = jobsOf(names, ['hot', '1M'], 2).map(
       ({ contestant, workload, repetition }) => `${repetition} ${workload} ${contestant.name}`,
     )
@@ -126,7 +126,7 @@ describe('the order of a benchmark', () => {
     ])
   })
 
-  it('knows how long is left from what it has done, or else by its guesses', () => {
+  it('estimates the time left from finished jobs, or else from its guesses', () => {
     const done = [
       { key: 'a', guess: 1, ms: 300 },
       { key: 'b', guess: 2, ms: 300 },
@@ -157,7 +157,7 @@ describe('the command line of the benchmark', () => {
     })
   })
 
-  it('says what it does not know', () => {
+  it('rejects unknown names', () => {
     expect(() => parse('--only', 'd')).toThrow('--only d: no such name. There are: a, b, c.')
     expect(() => parse('--repetitions', 'many')).toThrow('--repetitions many: must be a whole')
   })
@@ -173,7 +173,7 @@ describe('the command line of the benchmark', () => {
 })
 
 describe('verifying a contestant', () => {
-  it('accepts one that limits, whichever way it answers', async () => {
+  it('accepts one that limits, synchronous or asynchronous', async () => {
     expect(await verify(counter)).toBeUndefined()
     const later = (limit: number) => {
       const decide = counter(limit)
@@ -219,7 +219,7 @@ describe('a benchmark with a contestant that admits everything', () => {
   }
   const plan = { workloads: ['hot-refused'], repetitions: 1, quick: true }
 
-  it('reports it as failed and gives no figures for it', async () => {
+  it('reports it as failed, without results', async () => {
     const said: string[] = []
     const contestants = [liar, floor]
     const { entrants, records } = await compete({ ...plan, contestants }, (line) => said.push(line))
@@ -252,7 +252,7 @@ describe('a benchmark with a contestant that admits everything', () => {
     expect(documentOf(run)).toContain('the liar failed: call 8 of a key with limit 7 was allowed.')
   })
 
-  it('finds it by its refusals, even if it passed for honest before', async () => {
+  it('detects it by its refusals, even if it passed verification', async () => {
     const job = {
       module: liar.module,
       contestant: 'liar',

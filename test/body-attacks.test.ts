@@ -6,14 +6,17 @@ import { closeAll, serveUpstream, settingsOf, start } from './server/service.ts'
 
 afterEach(closeAll)
 
-/** What came back, and how much the other side took, until it hung up or some time had gone by. */
+/** What came back, and how much the server read, until it hung up or a timeout passed. */
 interface Said {
   readonly text: string
   readonly sentBytes: number
   readonly isClosed: boolean
 }
 
-/** Sends parts as fast as they are taken, and only then reads, unless it is to read at once. */
+/**
+ * Sends parts as fast as the server reads them. Reads the response afterwards, or at once if told
+ * to.
+ */
 async function send(
   url: string,
   parts: Iterable<string | Buffer>,
@@ -52,7 +55,7 @@ const head = (method: string, path: string, more: string) =>
 const chunked = 'Transfer-Encoding: chunked'
 const statuses = ({ text }: Said) => text.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9))
 
-describe('requests behind one that the gateway hangs up on', () => {
+describe('pipelined requests after one on which the gateway hangs up', () => {
   const unwanted = [
     ['a GET with a body', head('GET', '/a', 'Content-Length: 1').concat('x'), '400'],
     ['a body that is too large', head('POST', '/a', 'Content-Length: 9000000'), '413'],
@@ -103,7 +106,7 @@ describe('requests behind one that the gateway hangs up on', () => {
   })
 })
 
-/** As many chunks of one byte, in pieces of a thousand. */
+/** Yields `count` one-byte chunks, a thousand at a time. */
 function* bytewise(count: number): Generator<string> {
   for (let i = 0; i < count; i += 1_000) yield '1\r\nx\r\n'.repeat(Math.min(1_000, count - i))
 }
@@ -117,7 +120,7 @@ function* followed<T>(first: T, rest: Iterable<T>, last: T): Generator<T> {
 describe('a body of one-byte chunks', () => {
   const open = [{ isOpen: true }]
 
-  it('is passed on in larger pieces', async () => {
+  it('is forwarded in larger pieces', async () => {
     let [pieces, bytes] = [0, 0]
     const upstream = await serveUpstream((request, response) => {
       request.on('data', ({ length }) => {
@@ -133,7 +136,7 @@ describe('a body of one-byte chunks', () => {
     expect(pieces).toBeLessThan(200)
   })
 
-  it('is refused when it has too many', async () => {
+  it('is refused if it has too many', async () => {
     const upstream = await serveUpstream((request, response) => {
       request.resume().on('end', () => response.end())
     })
@@ -146,7 +149,7 @@ describe('a body of one-byte chunks', () => {
     expect(said.text).toContain('too many small chunks')
   })
 
-  it('may have as many as it likes where they are not that small', async () => {
+  it('may have any number of larger chunks', async () => {
     const upstream = await serveUpstream((request, response) => {
       request.resume().on('end', () => response.end())
     })
@@ -164,7 +167,7 @@ describe('a body of one-byte chunks', () => {
   })
 })
 
-describe('a client that goes on sending after a refusal', () => {
+describe('a client that keeps sending after a refusal', () => {
   const none = [{ path: '/a', rules: [parseRule('1/1h')] }]
   const large = Buffer.from(`10000\r\n${'x'.repeat(65_536)}\r\n`)
 
@@ -180,11 +183,11 @@ describe('a client that goes on sending after a refusal', () => {
     const said = await send(gatewayUrl, parts)
     expect(statuses(said)?.[0]).toMatch(/429|413/)
     expect(said.isClosed).toBe(true)
-    // What is read, and what buffers of the kernel hold.
+    // What the gateway reads, plus the buffers of the kernel.
     expect(said.sentBytes).toBeLessThan(30_000_000)
   })
 
-  it('reads the refusal, also if it sends all of its body first', async () => {
+  it('can read the refusal even if it sends its whole body first', async () => {
     const { gatewayUrl } = await start(settingsOf({}, none))
     expect((await fetch(`${gatewayUrl}/a`)).status).toBe(200)
     for (let i = 0; i < 10; i += 1) {
@@ -195,14 +198,14 @@ describe('a client that goes on sending after a refusal', () => {
     }
   })
 
-  it('is let go after a while if it sends nothing more', async () => {
+  it('is disconnected after a while if it sends nothing more', async () => {
     const { gatewayUrl } = await start(settingsOf({}, none))
     expect((await fetch(`${gatewayUrl}/a`)).status).toBe(200)
     const said = await send(gatewayUrl, [head('POST', '/a', chunked)], { forMs: 8_000 })
     expect([statuses(said), said.isClosed]).toEqual([['429'], true])
   })
 
-  it('keeps its connection where its body is short', async () => {
+  it('keeps its connection if its body is short', async () => {
     const { gatewayUrl } = await start(settingsOf({}, none))
     expect((await fetch(`${gatewayUrl}/a`)).status).toBe(200)
     const short = head('POST', '/a', 'Content-Length: 1000').concat('x'.repeat(1_000))
@@ -211,11 +214,11 @@ describe('a client that goes on sending after a refusal', () => {
   })
 })
 
-describe('a client that waits to be asked for its body', () => {
+describe('a client that sends Expect: 100-continue', () => {
   const own = [{ path: '/full', rules: [parseRule('1/1h')] }, { path: '/a' }]
   const expects = 'Expect: 100-continue\r\nContent-Length: 5'
 
-  it('is asked for it when it is admitted, once', async () => {
+  it('gets one 100 Continue when it is admitted', async () => {
     const upstream = await serveUpstream()
     const { gatewayUrl } = await start(settingsOf({}, own, upstream.url))
     const socket = connect(Number(new URL(gatewayUrl).port), '127.0.0.1')
@@ -242,7 +245,7 @@ describe('a client that waits to be asked for its body', () => {
     ['above the limit', '/full', '429'],
     ['without a route', '/none', '404'],
     ['with a path that is not clear', '//a', '400'],
-  ])('is refused without that: %s', async (_name, path, status) => {
+  ])('is refused without 100 Continue: %s', async (_name, path, status) => {
     const upstream = await serveUpstream()
     const { gatewayUrl } = await start(settingsOf({}, own, upstream.url))
     expect((await fetch(`${gatewayUrl}/full`)).status).toBe(200)

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { soundTwins, twins } from './broken-twins.ts'
 import { jointTwins, soundLimiter } from './joint-twins.ts'
 
-/** The cases about permits, penalties and keys with fields: the others ask nothing of these. */
+/** Matches the cases about permits, penalties and keys with fields. */
 const JOINT = /permit|penalty|concurrency|field|acquire|cost per rule|uses itself/
 
 const casesFor = (make: MakeStore, about: RegExp) =>
@@ -19,8 +19,8 @@ async function complaintsAbout(make: MakeStore, about = /./): Promise<string[]> 
 }
 
 describe('the store suite', () => {
-  // Without this, a suite that complains about everybody would pass for one that notices bugs.
-  it('has nothing to say about a store that is right', async () => {
+  // Without this, a suite that rejects every store would seem to notice bugs.
+  it('accepts a correct store', async () => {
     const complaints = await complaintsAbout((options) => {
       const clock = manualClock()
       return { clock, store: memoryStore({ ...options, clock }) }
@@ -28,7 +28,7 @@ describe('the store suite', () => {
     expect(complaints).toEqual([])
   })
 
-  it.each([...soundTwins, soundLimiter])('has nothing to say when $bug', async ({ make }) =>
+  it.each([...soundTwins, soundLimiter])('accepts a store when $bug', async ({ make }) =>
     expect(await complaintsAbout(make)).toEqual([]),
   )
 
@@ -39,7 +39,7 @@ describe('the store suite', () => {
   it.each(all)('notices when $bug', async ({ make, about }) => {
     const complaints = await complaintsAbout(make, about)
     expect(complaints).not.toEqual([])
-    // A twin that breaks everything would say nothing about the bug.
+    // A twin that fails every case would prove nothing about its bug.
     expect(complaints.length).toBeLessThan(0.75 * casesFor(make, about).length)
   })
 })

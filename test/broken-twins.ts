@@ -21,11 +21,11 @@ const isBucket = ({ name }: Algorithm) => ['token-bucket', 'gcra', 'leaky-bucket
 const isWindow = ({ name }: Algorithm) => name === 'fixed-window'
 const isCalendar = ({ name }: Algorithm) => name === 'calendar-window'
 
-/** withAlgorithm is a memory store whose algorithms are patched. */
+/** withAlgorithm creates a memory store with patched algorithms. */
 export function withAlgorithm(bug: string, patch: Patch): Twin {
   const broken = (rule: Rule): Rule => ({
     ...rule,
-    // `take` is made anew of the patched functions.
+    // Derive `take` from the patched functions.
     algorithm: defineAlgorithm({
       ...rule.algorithm,
       take: undefined,
@@ -39,7 +39,7 @@ export function withAlgorithm(bug: string, patch: Patch): Twin {
   )
 }
 
-/** withTable is a memory store whose tables are wrapped. */
+/** withTable creates a memory store with wrapped tables. */
 export function withTable(bug: string, wrap: (table: Table, maxKeys: number) => Table): Twin {
   return twin(bug, (rules) => rules, wrap)
 }
@@ -70,7 +70,7 @@ function twin(
   }
 }
 
-/** A table that does something around every decision. */
+/** Creates a twin whose table wraps every decision. */
 function aroundDecide(
   bug: string,
   around: (table: Table, ...call: Parameters<Table['decide']>) => Decision,
@@ -87,7 +87,7 @@ const withWaits = (bug: string, wait: (us: number) => number): Twin =>
     withTimes(table.decide(...call), 'retryAfterMs', (ms) => wait(Math.round(ms * 1e3)) / 1e3),
   )
 
-/** A decision with other times, its rules' included. */
+/** Returns a decision with changed times, also those of its rules. */
 function withTimes(
   decision: Decision,
   name: 'retryAfterMs' | 'resetAfterMs',
@@ -97,13 +97,13 @@ function withTimes(
   return { ...decision, [name]: time(decision[name]), rules }
 }
 
-/** soundTwins are made the same way, without a bug: the suite must have nothing to say. */
+/** soundTwins are built the same way without a bug. The suite must accept them. */
 export const soundTwins: readonly Twin[] = [
   withAlgorithm('no algorithm is patched', () => ({})),
   aroundDecide('no table is wrapped', (table, ...call) => table.decide(...call)),
 ]
 
-/** twins are the field's bugs, as far as a store or an algorithm can have them. */
+/** twins have known bugs of other limiters, as far as a store or an algorithm can have them. */
 export const twins: readonly Twin[] = [
   withAlgorithm('an idle key is clamped to now − tolerance and gets up to twice its burst', (a) =>
     isBucket(a)
@@ -197,7 +197,7 @@ export const twins: readonly Twin[] = [
             return Math.max(0, aheadUs + Math.ceil((parts - rule.fullRest) / rule.gapParts))
           },
           spend(cells, at, rule, cost, nowUs) {
-            // With a cost of 0 it does what is left to do, such as the cap of debt.
+            // A spend of 0 does the rest, such as the cap of debt.
             const parts = (cells[at] >= nowUs ? cells[at + 1] : 0) + cost * rule.gapRest
             cells[at] = Math.max(cells[at], nowUs) + cost * rule.gapUs
             if (rule.gapParts !== 1) {
@@ -362,7 +362,7 @@ export const twins: readonly Twin[] = [
   })),
 ]
 
-/** Spends by the calendar of clocks that are always so far ahead of UTC. */
+/** Spends by a calendar at a fixed offset from UTC. */
 function spendAhead(
   { spend }: Algorithm,
   aheadUs: number,
@@ -374,7 +374,7 @@ function spendAhead(
   cells[at] -= aheadUs
 }
 
-/** How far a zone is ahead of UTC when the year begins. */
+/** Returns how far a zone is ahead of UTC at the start of the year. */
 function januaryUs(timeZone: string, nowUs: number): number {
   const ms = Date.UTC(new Date(Math.floor(nowUs / 1e3)).getUTCFullYear(), 0)
   return (Date.parse(`${new Date(ms).toLocaleString('sv-SE', { timeZone })}Z`) - ms) * 1e3

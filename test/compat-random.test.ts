@@ -13,7 +13,7 @@ import { timedStore } from './redis/timed.ts'
 
 const redis = useRedis()
 
-/** Theirs read the time of the fake `Date`, ours that of the clock of their store. */
+/** Their stores read the fake `Date`; ours read the clock of their store. */
 const stores = {
   memory: () => onClock((clock) => memoryStore({ clock })),
   compact: () => onClock((clock) => compactStore({ maxKeys: 1_000, clock })),
@@ -37,7 +37,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** Both clocks at the beginning; gives what moves them on together. */
+/** Resets both clocks, and returns a function that advances them together. */
 function together(clock: ManualClock): (ms: number) => void {
   vi.clearAllTimers()
   vi.setSystemTime(clock.nowUs() / 1_000)
@@ -47,7 +47,7 @@ function together(clock: ManualClock): (ms: number) => void {
   }
 }
 
-/** The runs in which ours and theirs did not give the same answers, with the first such answers. */
+/** Lists the runs in which the two stores answered differently, with the first different answers. */
 async function differences(
   count: number,
   run: (random: Random) => Promise<[unknown, unknown][]>,
@@ -64,13 +64,13 @@ async function differences(
 }
 
 const WINDOW_MS = 100
-/** No window of ours ends later. */
+/** The longest window that Sluice supports. */
 const LONGEST_MS = 400 * 86_400_000
 const VERBS = ['incr', 'incr', 'read'] as const
 const KEYS = ['alice', 'bob', '', 'x'.repeat(2_000)]
 
 describe.each(names)('on %s', (name) => {
-  it('counts as the MemoryStore of express-rate-limit, whatever comes', async () => {
+  it('counts like the MemoryStore of express-rate-limit on random requests', async () => {
     const all = await differences(runs[name], async (random) => {
       const { clock, options } = stores[name]()
       const advance = together(clock)
@@ -98,7 +98,7 @@ describe.each(names)('on %s', (name) => {
   })
 
   it.each([{}, { continueExceeding: true }, { exponentialBackoff: true }])(
-    'counts as the LocalStore of @fastify/rate-limit with %o',
+    'counts like the LocalStore of @fastify/rate-limit with %o',
     async (theirOptions) => {
       const all = await differences(runs[name] / 2, async (random) => {
         const { clock, options } = stores[name]()
@@ -129,7 +129,7 @@ describe.each(names)('on %s', (name) => {
     },
   )
 
-  it('counts as the storage of @nestjs/throttler, for one window and the block after it', async () => {
+  it('counts like the storage of @nestjs/throttler, for one window and the block after it', async () => {
     const all = await differences(runs[name], async (random) => {
       const { clock, options } = stores[name]()
       const advance = together(clock)
@@ -160,7 +160,7 @@ describe.each(names)('on %s', (name) => {
 
 type Answer = Awaited<ReturnType<ThrottlerStorageService['increment']>>
 
-/** What the guard makes use of, and what theirs tells as long as it has forgotten no request. */
+/** The fields that the guard uses, which theirs fills correctly until it forgets a request. */
 const early = ({ totalHits, timeToExpire, isBlocked, timeToBlockExpire }: Answer) =>
   isBlocked ? { totalHits, timeToBlockExpire } : { totalHits, timeToExpire }
 const inBlock = ({ isBlocked, timeToBlockExpire }: Answer) => ({ isBlocked, timeToBlockExpire })

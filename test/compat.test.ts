@@ -34,11 +34,11 @@ const stores = {
 }
 const names = Object.keys(stores) as (keyof typeof stores)[]
 
-/** Of a burst, no call may be decided locally because the machine is busy. */
+/** A timeout so long that a busy machine causes no local decisions within a burst. */
 const patient = (name: keyof typeof stores) =>
   name === 'redis' ? { store: stores[name](), timeoutMs: 10_000 } : { store: stores[name]() }
 
-/** What a middleware does to requests, on a real socket. */
+/** Serves a middleware on a real socket. */
 async function withExpress(
   handler: express.RequestHandler,
   use: (get: (path?: string) => Promise<Response>) => Promise<void>,
@@ -58,7 +58,7 @@ async function withExpress(
   }
 }
 
-/** What a client can make of a key that is read from its request. */
+/** Values that a client can give to a key that is read from its request. */
 const hostile: [string, unknown][] = [
   ['missing', undefined],
   ['empty', ''],
@@ -69,7 +69,7 @@ const hostile: [string, unknown][] = [
 ]
 
 describe.each(names)('express-rate-limit on %s', (name) => {
-  it('lets exactly the limit through of a burst, and says so', () =>
+  it('admits exactly the limit of a burst, and reports it', () =>
     withExpress(
       rateLimit({
         windowMs: 60_000,
@@ -87,7 +87,7 @@ describe.each(names)('express-rate-limit on %s', (name) => {
       },
     ))
 
-  it('counts, takes back, looks and resets', async () => {
+  it('increments, decrements, reads and resets', async () => {
     const store = expressStore({ store: stores[name]() })
     store.init({ windowMs: 60_000 })
     expect(await store.get('alice')).toBeUndefined()
@@ -104,7 +104,7 @@ describe.each(names)('express-rate-limit on %s', (name) => {
     expect(Math.abs(resetTime.getTime() - Date.now() - 60_000)).toBeLessThan(2_000)
   })
 
-  it('does not count what is to be skipped', () =>
+  it('does not count skipped requests', () =>
     withExpress(
       rateLimit({
         windowMs: 60_000,
@@ -124,7 +124,7 @@ describe.each(names)('express-rate-limit on %s', (name) => {
 })
 
 describe('express-rate-limit', () => {
-  it('starts anew when the window ends, to the microsecond', async () => {
+  it('starts a new window to the microsecond', async () => {
     const clock = manualClock()
     const store = expressStore({ store: memoryStore({ clock }) })
     store.init({ windowMs: 50 })
@@ -135,7 +135,7 @@ describe('express-rate-limit', () => {
     expect(await store.increment('alice')).toMatchObject({ totalHits: 1 })
   })
 
-  it('keeps two limits on one store apart by their names', async () => {
+  it('separates two limits on one store by their names', async () => {
     const store = memoryStore()
     const [first, second] = ['api', 'login'].map((name) => expressStore({ store, name }))
     first.init({ windowMs: 1_000 })
@@ -185,7 +185,7 @@ describe('express-rate-limit', () => {
     ),
   )
 
-  it('tells keys apart that are too long, in every verb', async () => {
+  it('distinguishes over-long keys, in every verb', async () => {
     const store = expressStore()
     store.init({ windowMs: 60_000 })
     const [one, other] = ['1', '2'].map((last) => 'x'.repeat(1_024) + last)
@@ -198,7 +198,7 @@ describe('express-rate-limit', () => {
     expect(await store.get(one)).toBeUndefined()
   })
 
-  it('knows a window in which everything was taken back, and when it ends', async () => {
+  it('keeps a window, and its end, in which all requests were decremented', async () => {
     const clock = manualClock()
     const store = expressStore({ store: memoryStore({ clock }) })
     store.init({ windowMs: 50 })
@@ -211,7 +211,7 @@ describe('express-rate-limit', () => {
     expect(await store.get('alice')).toBeUndefined()
   })
 
-  it('gives a new client a whole window where one that came to nothing was evicted', async () => {
+  it('gives a new client a whole window after an empty one was evicted', async () => {
     const clock = manualClock()
     const store = expressStore({ store: memoryStore({ clock, maxKeys: 4 }) })
     store.init({ windowMs: 50 })
@@ -225,7 +225,7 @@ describe('express-rate-limit', () => {
     expect(resetTime.getTime() - Date.now()).toBeGreaterThan(40)
   })
 
-  it('begins windows anew with each request if resetExpiryOnChange says so', async () => {
+  it('restarts the window at each request with resetExpiryOnChange', async () => {
     const clock = manualClock()
     const store = expressStore({ store: memoryStore({ clock }), resetExpiryOnChange: true })
     store.init({ windowMs: 60 })
@@ -237,7 +237,7 @@ describe('express-rate-limit', () => {
     expect(await store.increment('alice')).toMatchObject({ totalHits: 1 })
   })
 
-  it('does not take two stores for one, and one that counts twice for two', async () => {
+  it('detects double counting per store only', async () => {
     const errors: string[] = []
     const logger = { error: ({ code }: { code: string }) => errors.push(code), warn: () => {} }
     const limit = (store: Store) =>
@@ -255,7 +255,7 @@ describe('express-rate-limit', () => {
   })
 })
 
-/** Asks a Fastify app a few times. */
+/** Sends a few requests to a Fastify app, and returns their statuses. */
 async function statuses(
   options: object,
   route: object,
@@ -273,7 +273,7 @@ async function statuses(
 }
 
 describe.each(names)('@fastify/rate-limit on %s', (name) => {
-  it('lets exactly the limit through of a burst, and says so', async () => {
+  it('admits exactly the limit of a burst, and reports it', async () => {
     const app = fastify()
     await app.register(fastifyRateLimit, {
       max: 5,
@@ -293,14 +293,14 @@ describe.each(names)('@fastify/rate-limit on %s', (name) => {
     await app.close()
   })
 
-  it('bans those who go on', async () => {
+  it('bans clients that keep exceeding the limit', async () => {
     const store = fastifyStore({ store: stores[name]() })
     expect(await statuses({ max: 1, ban: 1, timeWindow: 60_000, store }, {}, 4)).toEqual([
       200, 429, 403, 403,
     ])
   })
 
-  it('counts for a route with limits of its own apart', async () => {
+  it('counts separately for a route with its own limits', async () => {
     const store = fastifyStore({ store: stores[name]() })
     const options = { max: 1, timeWindow: 60_000, store }
     expect(await statuses(options, { max: 2 }, 3, '/other')).toEqual([200, 429, 429])
@@ -309,7 +309,7 @@ describe.each(names)('@fastify/rate-limit on %s', (name) => {
 })
 
 describe('@fastify/rate-limit', () => {
-  it('takes numbers for keys', async () => {
+  it('accepts numbers as keys', async () => {
     const options = { max: 1, timeWindow: 60_000, keyGenerator: () => 42, store: fastifyStore() }
     expect(await statuses(options, {}, 2, '/other')).toEqual([200, 429])
   })
@@ -331,7 +331,7 @@ describe('@fastify/rate-limit', () => {
     await expect(statuses(good, { timeWindow }, 0)).rejects.toMatchObject({ code })
   })
 
-  it('does not take a key of the app for one of a route', async () => {
+  it('separates keys of the app from keys of a route', async () => {
     const store = new (fastifyStore())({})
     const route = store.child({ routeInfo: { method: 'GET', url: '/own' } })
     const hits = (of: typeof store, key: string) =>
@@ -350,7 +350,7 @@ describe('@fastify/rate-limit', () => {
     expect(await statuses(all, {}, 3, '/other')).toEqual(expected)
   })
 
-  it('fails, or does not, by skipOnError when the store is away and the mode is closed', async () => {
+  it('fails, or skips, by skipOnError when the store is down and the mode is closed', async () => {
     const away = { call: () => new Promise(() => {}) }
     const store = () =>
       fastifyStore({ store: redisStore(away), timeoutMs: 5, onStoreFailure: 'closed' })
@@ -364,7 +364,7 @@ describe('@fastify/rate-limit', () => {
   it.each([
     ['open', [200, 200, 200]],
     ['local', [200, 429, 429]],
-  ] as const)('goes on when the store is away and the mode is %s', async (mode, expected) => {
+  ] as const)('keeps working when the store is down and the mode is %s', async (mode, expected) => {
     const away = { call: () => new Promise(() => {}) }
     const store = fastifyStore({ store: redisStore(away), timeoutMs: 5, onStoreFailure: mode })
     expect(await statuses({ max: 1, timeWindow: 60_000, store }, {}, 3)).toEqual(expected)
@@ -372,7 +372,7 @@ describe('@fastify/rate-limit', () => {
 })
 
 describe.each(names)('@nestjs/throttler on %s', (name) => {
-  it('lets exactly the limit through of a burst, and says so', async () => {
+  it('admits exactly the limit of a burst, and reports it', async () => {
     @Controller()
     class Hello {
       @Get()
@@ -413,7 +413,7 @@ describe.each(names)('@nestjs/throttler on %s', (name) => {
     ])
   })
 
-  it('keeps a client out for the duration of a block, from the first request too many', async () => {
+  it('blocks a client for the block duration from the first excess request on', async () => {
     const storage = sluiceStorage({ store: stores[name]() })
     const ask = (limit: number, block: number, key = 'alice') =>
       storage.increment(key, 10_000, limit, block, 'default')
@@ -430,11 +430,11 @@ describe.each(names)('@nestjs/throttler on %s', (name) => {
   })
 })
 
-/** What requests beyond the limit do to a window: at ms → count, milliseconds to its end. */
+/** The effect of excess requests on a window: at ms → count, milliseconds to its end. */
 const traces: [Beyond, string, [number, number, number][]][] = [
   [
     'nothing',
-    'leave the window as it is',
+    'do not change the window',
     [
       [0, 1, 100],
       [10, 2, 90],
@@ -445,7 +445,7 @@ const traces: [Beyond, string, [number, number, number][]][] = [
   ],
   [
     'restart',
-    'begin it anew',
+    'restart the window',
     [
       [0, 1, 100],
       [10, 2, 90],
@@ -469,7 +469,7 @@ const traces: [Beyond, string, [number, number, number][]][] = [
   ],
   [
     250,
-    'keep it closed from the first on',
+    'extend the window from the first one on',
     [
       [0, 1, 100],
       [10, 2, 90],

@@ -7,14 +7,14 @@ import { randomRules } from '../packages/sluice/src/testing/joint-rules.ts'
 import { playJointStream } from '../packages/sluice/src/testing/joint-streams.ts'
 
 /**
- * Random streams again, this time drawn by fast-check, so that a failure shrinks to the few steps
+ * Random streams drawn by fast-check, so that a failure shrinks to the few steps
  * that matter. The seed is printed; `SLUICE_SEED` plays it again, `SLUICE_STEPS` plays more.
  */
 const seed = Number(process.env.SLUICE_SEED ?? Date.now() % 2 ** 31)
 const steps = Number(process.env.SLUICE_STEPS ?? 10_000)
 const STREAM = 100
 
-// Even choices: the streams themselves seek out the edges.
+// Unbiased choices: the streams themselves seek out boundaries.
 const choice = fc.noBias(fc.nat(999))
 const step = fc.record({
   verb: choice,

@@ -19,7 +19,7 @@ interface Step {
   readonly shown: string
 }
 
-/** The commands of a document's `console` blocks, each with what it is shown to print. */
+/** Returns the commands of a document's `console` blocks, each with the output that it shows. */
 function stepsOf(markdown: string): Step[] {
   return [...markdown.matchAll(/^```console\n(.*?)^```$/gms)].flatMap(([, block]) =>
     block
@@ -42,8 +42,8 @@ describe.each(documents)('%s', (file) => {
 
   it('shows commands', () => expect(steps.length).toBeGreaterThan(0))
 
-  // In order: a command may read what one before it has written.
-  it.each(steps)('prints what is shown: $command', ({ command, shown }) => {
+  // In order: a command may read files that an earlier one has written.
+  it.each(steps)('prints the shown output: $command', ({ command, shown }) => {
     const sluice = `"${process.execPath}" --import "${tsx}" --conditions=sluice-source "${cli}"`
     const script = command.replaceAll('npx sluice', sluice)
     const { stdout, stderr, status } = spawnSync('sh', ['-c', script], {
@@ -51,7 +51,7 @@ describe.each(documents)('%s', (file) => {
       encoding: 'utf8',
     })
     expect({ stderr, status }).toEqual({ stderr: '', status: 0 })
-    // Editors take away the spaces at the end of a line.
+    // Editors strip trailing spaces.
     expect(stdout.replace(/ +$/gm, '')).toBe(shown)
   })
 })

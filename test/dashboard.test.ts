@@ -16,12 +16,12 @@ const routes = [
   { name: 'rest', path: '/**' },
 ]
 
-/** Asks one after the other, so that what is decided is known. */
+/** Sends requests one after the other, so that the decisions are predictable. */
 async function send(times: number, url: string, user: string): Promise<void> {
   for (let i = 0; i < times; i += 1) await (await fetch(url, as(user))).text()
 }
 
-/** What the table says of a route: allowed and refused in the last minutes. */
+/** Returns the table's counts for a route: allowed and refused in the last minutes. */
 async function row(page: Page, route: string): Promise<string[]> {
   const found = page.locator(`tr[data-route="${route}"] td`)
   return (await found.count()) === 0 ? [] : (await found.allInnerTexts()).slice(1, 3)
@@ -42,13 +42,13 @@ function left(page: Page, limiter: string): Promise<string> {
   return page.locator(`[data-limiter=${limiter}] [data-role=remaining]`).innerText()
 }
 
-/** How many pixels of the chart of times are in a colour of the style sheet. */
+/** Counts the pixels of the latency chart that have a colour of the style sheet. */
 function inkedPixels(page: Page, name: string): Promise<number> {
   return page.evaluate<number>(`(() => {
     const canvas = document.querySelector('canvas[aria-label^="Decision time"]')
     const colour = getComputedStyle(document.documentElement).getPropertyValue('${name}')
     const [r, g, b] = colour.match(/\\d+/g).map(Number)
-    // Chromium complains of a canvas that is drawn and read again and again: read another.
+    // Chromium warns about a canvas that is read repeatedly, so read a copy.
     const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d')
     copy.drawImage(canvas, 0, 0)
     const { data } = copy.getImageData(0, 0, canvas.width, canvas.height)
@@ -62,7 +62,7 @@ function inkedPixels(page: Page, name: string): Promise<number> {
   })()`)
 }
 
-/** The times that the chart of times writes when it is drawn next. */
+/** Returns the labels that the latency chart draws next. */
 function timeLabels(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(`new Promise((resolve) => {
     const canvas = document.querySelector('canvas[aria-label^="Decision time"]')
@@ -75,7 +75,7 @@ function timeLabels(page: Page): Promise<string[]> {
   })`)
 }
 
-/** The colours of the legends' markers. */
+/** Returns the colours of the legends' markers. */
 function markers(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(`[...document.querySelectorAll('.u-series')]
     .filter((each) => each.querySelector('.u-marker').style.border)
@@ -87,7 +87,7 @@ const press = (page: Page, name: string) => page.getByRole('button', { name, exa
 const said = (page: Page) => page.locator('[data-role=said]').innerText()
 
 describe('the dashboard', () => {
-  it('shows live what is decided, and for whom', async () => {
+  it('shows decisions and their keys live', async () => {
     const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
     await send(3, `${gatewayUrl}/a`, 'early')
     const page = await pages.open(apiUrl)
@@ -110,7 +110,7 @@ describe('the dashboard', () => {
     expect(await page.locator('[data-role=store]').innerText()).toContain('connected')
   })
 
-  it('shows a key, why it was refused, and lets it be reset, blocked and given more', async () => {
+  it('shows a key and why it was refused, and can reset, block and upgrade it', async () => {
     const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
     await send(6, `${gatewayUrl}/a`, 'alice')
     await send(1, `${gatewayUrl}/login`, 'alice')
@@ -160,7 +160,7 @@ describe('the dashboard', () => {
     pages.forgive(/status of 400/)
   })
 
-  it('tells what was refused from what was let through in shadow mode', async () => {
+  it('distinguishes refusals from requests admitted in shadow mode', async () => {
     const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
     await send(7, `${gatewayUrl}/a`, 'alice')
     await send(4, `${gatewayUrl}/trial`, 'alice')
@@ -174,7 +174,7 @@ describe('the dashboard', () => {
     expect(await page.locator('.decisions .refused').count()).toBe(2)
   })
 
-  it('says in a sentence what would happen to a key now', async () => {
+  it('predicts the next decision for a key in a sentence', async () => {
     const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
     const page = await pages.open(`${apiUrl}/?key=x-user%3Aalice`)
     const verdict = page.locator('[data-role=verdict]')
@@ -200,7 +200,7 @@ describe('the dashboard', () => {
     await expect.poll(() => rules.innerText()).toMatch(/rest · free token-bucket 5\/1h/)
   })
 
-  it('finds keys by a part of them', async () => {
+  it('finds keys by substring', async () => {
     const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
     for (const user of ['ann', 'anna', 'bob']) await send(1, gatewayUrl, user)
     const page = await pages.open(apiUrl)
@@ -222,7 +222,7 @@ describe('the dashboard', () => {
     expect(page.url()).toMatch(/\?key=x-user%3Aanna?$/)
   })
 
-  it('finds keys that are fresh again, and those of a route with rules of its own', async () => {
+  it('finds keys that are full again, and keys of a route with its own rules', async () => {
     const tiers = { free: [parseRule('2/1s')] }
     const { apiUrl, gatewayUrl } = await start(settingsOf({ tiers }, routes))
     const page = await pages.open(apiUrl)
@@ -239,7 +239,7 @@ describe('the dashboard', () => {
     await expect.poll(() => found.allInnerTexts()).toEqual(['x-user:lea'])
   })
 
-  it('says that no key matches, and opens none by itself', async () => {
+  it('reports that no key matches, and opens none', async () => {
     const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
     await send(1, gatewayUrl, 'alice')
     const page = await pages.open(apiUrl)
@@ -260,7 +260,7 @@ describe('the dashboard', () => {
     expect(await page.locator('.found a').count()).toBe(10)
   })
 
-  it.each([360, 1_280])('draws a lonely second, and its time, on %d pixels', async (width) => {
+  it.each([360, 1_280])('draws a single second with traffic on %d pixels', async (width) => {
     const { apiUrl, gatewayUrl } = await start(settingsOf({}, routes))
     const page = await pages.open(apiUrl, { viewport: { width, height: 740 } })
     await expect.poll(() => page.locator('canvas[aria-label^="Decision time"]').count()).toBe(1)
@@ -277,7 +277,7 @@ describe('the dashboard', () => {
     expect(labels.filter((label) => !label.endsWith(':00'))).toEqual([])
   })
 
-  it('says where each rule comes from', async () => {
+  it('shows the origin of each rule', async () => {
     const overrides = { 'x-user:vip': [parseRule('500/1h')] }
     const tiers = { free: [parseRule('60/1m burst 20')] }
     const { apiUrl } = await start(settingsOf({ tiers, overrides }, routes))
@@ -300,9 +300,9 @@ describe('the dashboard', () => {
     await show(page, 'x-user:alice')
     await send(10, gatewayUrl, 'alice')
     await expect.poll(() => left(page, 'tiers'), { timeout: 3_000 }).not.toBe('10')
-    // From now on nothing is read any more, and it goes on all the same.
+    // From now on no request is answered, and the gauge must still advance.
     await page.route('**/v1/keys/*', () => {})
-    // The width that is aimed at: it takes a moment to get there.
+    // The target of the animation, which takes a moment.
     const shown = () =>
       page.evaluate<[number, number]>(`[
         Number(document.querySelector('[data-role=remaining]').innerText),
@@ -318,7 +318,7 @@ describe('the dashboard', () => {
     await expect.poll(() => left(page, 'tiers'), { timeout: 8_000 }).toBe('10')
   })
 
-  it('asks for a token, and offers no more than that allows', async () => {
+  it('asks for a token, and offers only what it permits', async () => {
     const tokens = [
       { token: 'r'.repeat(20), access: 'read' },
       { token: 'f'.repeat(20), access: 'full' },
@@ -344,7 +344,7 @@ describe('the dashboard', () => {
     pages.forgive(/status of 401/)
   })
 
-  it('says that it reconnects, and does so when the server is back', async () => {
+  it('shows that it reconnects, and does so when the server is back', async () => {
     const tiers = { free: [parseRule('10/5s')] }
     const first = await start(settingsOf({ tiers }, routes))
     await send(9, first.gatewayUrl, 'alice')
@@ -364,7 +364,7 @@ describe('the dashboard', () => {
     await expect
       .poll(() => unread.innerText())
       .toMatch(/^The (current state|server) is .* Last update: \d/)
-    // Nobody knows what is left: it must not look as if it were refilled.
+    // The remaining units are unknown: the gauge must not look refilled.
     const before = await left(page, 'tiers')
     await sleep(1_000)
     expect(await left(page, 'tiers')).toBe(before)
@@ -377,7 +377,7 @@ describe('the dashboard', () => {
     pages.forgive(/net::ERR_/)
   })
 
-  it('shows when the store was away', async () => {
+  it('shows when the store was unavailable', async () => {
     const redis = await startRedis()
     const base = settingsOf({}, routes)
     const urls = [`redis://127.0.0.1:${redis.port}`]
@@ -461,7 +461,7 @@ describe('the dashboard', () => {
 })
 
 describe('the stream', () => {
-  it('is for one key or none', async () => {
+  it('accepts one key or none', async () => {
     const { apiUrl } = await start(settingsOf({}))
     const refused = [
       ['?key=', 'SLUICE_KEY'],
@@ -478,7 +478,7 @@ describe('the stream', () => {
 })
 
 describe('the checks of these tests', () => {
-  it('find a control without a name, a page that is too wide, and what breaks the policy', async () => {
+  it('detect unnamed controls, pages that are too wide and violations of the policy', async () => {
     const { apiUrl } = await start(settingsOf({}))
     const page = await pages.open(apiUrl)
     await page.getByRole('button', { name: 'Find' }).waitFor()

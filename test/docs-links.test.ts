@@ -19,12 +19,12 @@ function readmesUnder(folder: string): string[] {
 
 const BLOCK = /^( *)(`{3,}).*\n[\s\S]*?^\1\2`*$/gm
 
-/** The page without code: links in code are not links. */
+/** Returns the page without code, since links in code are not links. */
 function prose(text: string): string {
   return text.replace(BLOCK, '').replace(/(`+)[^`][\s\S]*?\1/g, '')
 }
 
-/** The anchors of a page, as GitHub makes them of its headings. */
+/** Returns the anchors that GitHub makes from the headings of a page. */
 function anchorsOf(text: string): Set<string> {
   const seen = new Map<string, number>()
   const anchors = new Set<string>()
@@ -38,7 +38,7 @@ function anchorsOf(text: string): Set<string> {
   return anchors
 }
 
-/** What is wrong with the links of a page that lead into this repository. */
+/** Lists the broken links of a page into this repository. */
 function brokenLinks(page: string): string[] {
   const links = [...prose(textOf(page)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => link)
   return links.filter((link) => {

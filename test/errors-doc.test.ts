@@ -15,7 +15,7 @@ const sections = new Map(
     .slice(1)
     .map((section) => [section.slice(0, section.indexOf('\n')), section]),
 )
-// What the suites for stores expect of others is not thrown by that.
+// The store suites only expect codes, so they do not count as throwing them.
 const thrown = new Set(
   Object.entries(readSources(root))
     .filter(([file]) => !/\.test\.ts$|\/testing\/|sluice\/src\/errors\.ts$/.test(file))
@@ -30,7 +30,7 @@ describe('docs/reference/errors.md', () => {
     expect(codesWhere((section) => !section.includes(`\n${label}`))).toEqual([]),
   )
 
-  // That the examples throw is shown by readme.test.ts, which runs them.
+  // readme.test.ts runs the examples and checks that they throw.
   it('has an example of two to six lines that throws under every heading', () =>
     expect(
       codesWhere((section, code) => {

@@ -10,7 +10,7 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop()
 })
 
-/** Starts an example as `npm start` would, and gives its address once it is there. */
+/** Starts an example as `npm start` would, and returns its address once it listens. */
 async function start(name: string, file = 'server.mjs'): Promise<string> {
   const words = file.endsWith('.ts') ? ['--import', 'tsx', file] : [file]
   const child = spawn(process.execPath, words, {
@@ -28,7 +28,7 @@ async function start(name: string, file = 'server.mjs'): Promise<string> {
   throw new Error(`examples/${name} ended: ${said}`)
 }
 
-/** The statuses of so many requests, one after the other. */
+/** Returns the statuses of `times` requests, sent one after the other. */
 async function statuses(times: number, url: string, init?: RequestInit): Promise<number[]> {
   const all: number[] = []
   for (let i = 0; i < times; i += 1) all.push((await fetch(url, init)).status)
@@ -38,7 +38,7 @@ async function statuses(times: number, url: string, init?: RequestInit): Promise
 const times = (count: number, status: number) => Array<number>(count).fill(status)
 
 describe('examples', () => {
-  it('threads: four servers admit 100 requests, not one more', async () => {
+  it('threads: four servers admit exactly 100 requests', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, ['examples/threads/main.mjs'])
     expect(stdout).toMatch(/^4 threads listen .*\n100 of 400 requests were allowed\n$/)
   })
@@ -53,7 +53,7 @@ describe('examples', () => {
     expect((await fetch(url)).headers.get('x-ratelimit-remaining')).toBe('6')
   })
 
-  it('fastify: routes cost what they say', async () => {
+  it('fastify: routes have their own costs', async () => {
     const url = await start('fastify')
     expect(await statuses(4, `${url}/search`)).toEqual([200, 200, 200, 429])
     const { status, headers } = await fetch(url)
@@ -69,12 +69,12 @@ describe('examples', () => {
     expect(await statuses(4, url, as('key-of-bob'))).toEqual([200, 200, 200, 429])
     expect(await statuses(4, url, as('key-of-alice'))).toEqual(times(4, 200))
     expect((await fetch(url, as('key-of-alice'))).headers.get('x-ratelimit-limit')).toBe('30')
-    // Keys that were made up do not help.
+    // Unknown keys do not raise the limit.
     expect(await statuses(3, url)).toEqual(times(3, 200))
     expect((await fetch(url, as('made up'))).status).toBe(429)
   })
 
-  it('koa: two rules in one answer', async () => {
+  it('koa: two rules in one decision', async () => {
     const url = await start('koa')
     expect(await statuses(6, url)).toEqual([...times(5, 200), 429])
     const { headers } = await fetch(url)
@@ -91,7 +91,7 @@ describe('examples', () => {
     expect([status, headers.get('x-ratelimit-remaining')]).toEqual([200, '19'])
   })
 
-  it('fetch: behind a proxy that says for whom it asks', async () => {
+  it('fetch: behind a proxy that forwards the client address', async () => {
     const url = await start('fetch')
     const from = (address: string) => ({ headers: { 'x-forwarded-for': address } })
     expect(await statuses(4, url, from('203.0.113.1'))).toEqual([200, 200, 200, 429])

@@ -30,7 +30,7 @@ describe('exports and files', () => {
     ]),
   )
 
-  it('leave inner files and tests alone', () =>
+  it('ignore internal files and tests', () =>
     expect(check({ '.': index }, ['src/key.ts', 'src/middleware/koa.test.ts'])).toEqual([]))
 
   it('differ when the conditions of an entry name different modules', () =>
@@ -40,7 +40,7 @@ describe('exports and files', () => {
       ]),
     ).toEqual([`a: exports["."] must be ${JSON.stringify(index)}`]))
 
-  it('differ when the condition that always holds comes first', () =>
+  it('differ when the default condition comes first', () =>
     expect(
       check({ '.': Object.fromEntries(Object.entries(index).reverse()) as never }),
     ).toHaveLength(1))
@@ -52,7 +52,7 @@ describe('exports and files', () => {
     expect(check(exports)).toEqual(['a: typesVersions must have ./dist/cjs/index.d.ts for ./a'])
   })
 
-  it('differ when a command is not there', () =>
+  it('differ when a command is missing', () =>
     expect(checkExports({ name: 'a', bin: { a: 'bin/a.js' } }, files)).toEqual([
       'a: bin.a names ./bin/a.js, which is not there',
     ]))

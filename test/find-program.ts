@@ -3,14 +3,14 @@ import { existsSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 
-/** Folders of root that are not on every PATH. */
+/** Folders of system programs, which are not on every user's PATH. */
 const ROOT_FOLDERS = ['/usr/sbin', '/usr/local/sbin']
 
 const found = new Map<string, string>()
 
 /**
- * findProgram is the path of the first of these programs that is there. Else the Debian package is
- * installed where that needs no password, or that of Homebrew.
+ * findProgram returns the path of the first of these programs that exists. Otherwise it installs the
+ * Debian package, if that needs no password, or the Homebrew package.
  */
 export function findProgram(names: readonly string[], packages: readonly string[]): string {
   const known = found.get(names[0]) ?? look(names) ?? (install(packages) ? look(names) : undefined)
@@ -25,7 +25,7 @@ function look(names: readonly string[]): string | undefined {
   return paths.find((path) => existsSync(path))
 }
 
-/** Packages start servers of their own, on usual ports: those are not wanted. */
+/** Installs packages, and keeps them from starting servers on their default ports. */
 function install(packages: readonly string[]): boolean {
   const root = process.getuid?.() === 0 ? [] : ['sudo', '-n']
   const apt = [...root, 'env', 'RUNLEVEL=1', 'DEBIAN_FRONTEND=noninteractive', 'apt-get']
@@ -45,7 +45,7 @@ function works(...[command, ...args]: string[]): boolean {
   }
 }
 
-/** freePort is a port of 127.0.0.1 that no server uses. */
+/** freePort returns a free port of 127.0.0.1. */
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()

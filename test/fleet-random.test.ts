@@ -4,7 +4,7 @@ import type { FleetSetup } from '../packages/server/src/simulate/fleet/fleet-set
 import { installVirtualTime } from '../packages/server/src/simulate/fleet/virtual-time.ts'
 
 const time = installVirtualTime()
-// The library takes hold of the timers when it is loaded.
+// The library captures the timers when it is loaded, so import it after faking them.
 const { simulateFleet } = await import('../packages/server/src/simulate/fleet/simulate-fleet.ts')
 
 const rules = [
@@ -60,7 +60,7 @@ const setups = fc
     return { ...rest, ...of, perSecond, fleetSize, outages: cut, timeoutMs: 50, forMs: 6_000 }
   })
 
-it('no fleet goes beyond its bound, whatever happens to it', async () => {
+it('no fleet exceeds its bound under random faults', async () => {
   const seen = new Set<string>()
   let over = 0
   const property = fc.asyncProperty(setups, async (setup) => {
@@ -70,7 +70,7 @@ it('no fleet goes beyond its bound, whatever happens to it', async () => {
     if (more > 0) over += 1
   })
   await fc.assert(property, { numRuns: 100, seed: 1 })
-  // The setups are worth something only if they bring fleets beyond the rule itself.
+  // The setups prove something only if some fleets exceed the rule itself.
   expect(over).toBeGreaterThan(30)
   expect([...seen].sort()).toEqual(['cache', 'closed', 'lease', 'local', 'store'])
 }, 120_000)

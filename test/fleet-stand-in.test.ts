@@ -11,7 +11,10 @@ const redis = useRedis()
 /** The algorithms whose states are not lists. */
 const names = Object.keys(ruleMakers).filter((name) => name !== 'sliding-window-log')
 
-/** A wire to a real server that plays every command on the stand-in as well, and compares answers. */
+/**
+ * Creates a wire to a real server that also plays every command on the stand-in, and compares
+ * replies.
+ */
 function comparing(nowUs: () => number) {
   const standIn = redisStandIn(nowUs)
   const seen = new Set<string>()
@@ -21,7 +24,7 @@ function comparing(nowUs: () => number) {
     const real = await send(command, args).catch((error: Error) => error)
     const isHello = command === 'EVAL' && args[0] === HELLO
     const [a, b] = [mine, real].map((answer) => JSON.stringify(isHello || told(answer)))
-    // Thrown here, it would be a failure of Redis, and be decided locally.
+    // Do not throw here: it would count as a failure of Redis, and local decisions would hide it.
     if (a !== b) differences.push(`${command} ${args.slice(1)}: ${a} and not ${b}`)
     seen.add(real instanceof Error ? 'NOSCRIPT' : command)
     for (const [, verb] of String(args.slice(3)).matchAll(/@?([a-z])\d+x\d+/g)) seen.add(verb)
@@ -31,7 +34,10 @@ function comparing(nowUs: () => number) {
   return { wire, seen, differences }
 }
 
-/** What is compared: servers word errors as they like. The first question reads the real clock. */
+/**
+ * Returns the comparable part of a reply. Error texts differ, and the first reply has the real
+ * time.
+ */
 function told(answer: unknown): unknown {
   return answer instanceof Error ? answer.message.split(' ')[0] : answer
 }
@@ -62,7 +68,7 @@ describe('the stand-in for Redis answers as a real server does', () => {
     tokenBucket({ limit: 300, per: '1s', burst: 100 }),
     fixedWindow({ limit: 300, per: '1s' }),
     calendarWindow({ limit: 300, per: 'month', zone: 'Europe/Berlin', startsOn: 15 }),
-  ])('to leases and gathered calls with $algorithm.name', async (rule) => {
+  ])('to leases and batched calls with $algorithm.name', async (rule) => {
     await redis.client.script('FLUSH')
     const lease = { units: 40, leaseMs: 100 }
     const made = timedStore(redis.client, (send, command, args) => wire(send, command, args), {

@@ -10,14 +10,14 @@ beforeAll(buildServer, 60_000)
 
 const exec = promisify(execFile)
 
-/** Runs the command as users do, in processes on virtual time. */
+/** Runs the command as users do. Its fleets are processes on virtual time. */
 async function simulate(...args: string[]): Promise<string> {
   const words = ['packages/server/bin/sluice.js', 'simulate', '--fleet', ...args]
   return (await exec(process.execPath, words)).stdout
 }
 
 describe('simulating fleets', () => {
-  it('compares them in a table, with words under it', async () => {
+  it('compares them in a table with a summary', async () => {
     const args = ['--nodes', '2,20', '--lease', '0,20', '--rate', '0.8x', '--for', '3s']
     const lines = (await simulate(...args)).split('\n')
     expect(lines[0]).toBe('1000/1s, 800 requests a second for one key, 3 s, seed 1')
@@ -33,7 +33,7 @@ describe('simulating fleets', () => {
     )
   })
 
-  it('prints what docs/operate/fleet.md says', async () => {
+  it('prints the output that docs/operate/fleet.md shows', async () => {
     const text = readFileSync('docs/operate/fleet.md', 'utf8')
     const examples = [...text.matchAll(/```text\n\$ npx sluice simulate --fleet (.*)\n([^`]*)```/g)]
     expect(examples.length).toBeGreaterThan(2)
@@ -44,7 +44,7 @@ describe('simulating fleets', () => {
     }
   })
 
-  it('does the same twice, in different processes', async () => {
+  it('is deterministic across processes', async () => {
     const faults = ['--outage', '1s-2s', '--failover', '2500ms', '--lost-ms', '300']
     const args = ['--nodes', '10', '--lease', '10', '--for', '4s', '--json', ...faults]
     const [one, two] = await Promise.all([simulate(...args), simulate(...args)])
@@ -52,9 +52,9 @@ describe('simulating fleets', () => {
     expect(JSON.parse(one)).toMatchObject([{ bound: { held: true }, setup: { nodes: 10 } }])
   })
 
-  it('has an exit code of its own for a process that died, since no bound was broken', async () => {
+  it('has a separate exit code for a process that died, since no bound was broken', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-fleet-'))
-    // Only the process of a fleet has somebody to send to.
+    // Only the child process of a fleet has process.send.
     writeFileSync(join(folder, 'die.cjs'), 'if (process.send) process.exit(9)')
     const env = { ...process.env, NODE_OPTIONS: `--require ${join(folder, 'die.cjs')}` }
     const words = ['packages/server/bin/sluice.js', 'simulate', '--fleet', '--nodes', '1,2,3']
@@ -64,7 +64,7 @@ describe('simulating fleets', () => {
     expect(died.stderr).toContain('sluice: the process of a fleet died: exit code 9.')
   })
 
-  it('tells of a load that makes no request', async () => {
+  it('reports a load without requests', async () => {
     const failed = await simulate('--rate', '0.001', '--for', '1s').catch((error) => error)
     expect(failed).toMatchObject({ code: 2 })
     expect(failed.stderr).toBe('sluice: the load has no request. Raise --rate or --for.\n')

@@ -15,7 +15,10 @@ afterEach(async () => {
   vi.restoreAllMocks()
 })
 
-/** A server that hangs up on each request with this header, and gives what Node has seen of them. */
+/**
+ * Starts a server that hangs up on requests with this header, and returns what Node has seen of
+ * them.
+ */
 async function start(name: string, options: CommonOptions) {
   const seen: string[] = []
   const begin = (message: unknown) => {
@@ -40,7 +43,7 @@ async function write(port: number, text: string): Promise<void> {
 const plain = 'GET / HTTP/1.1\r\nHost: x\r\nX-Key: alice\r\n\r\n'
 const last = 'GET / HTTP/1.1\r\nHost: x\r\nX-Key: alice\r\nX-Hang-Up: 1\r\n\r\n'
 
-// Of a connection, sluice/fetch knows only what its caller tells.
+// sluice/fetch knows of a connection only what its caller passes.
 describe.each(Object.keys(servers).filter((name) => name !== 'fetch'))('%s', (name) => {
   let logged: ReturnType<typeof vi.spyOn>[]
   beforeEach(() => {
@@ -53,7 +56,7 @@ describe.each(Object.keys(servers).filter((name) => name !== 'fetch'))('%s', (na
     ['by its address', {}],
     ['by a key', { byHeaders: true }],
     ['by a deny list', { denyList: ['127.0.0.1'], byHeaders: true }],
-  ])('drops what comes after a hang-up, decided %s', async (_name, options) => {
+  ])('drops pipelined requests after a hang-up, decided %s', async (_name, options) => {
     const limiter = createLimiter(five)
     const ran = vi.fn()
     const { port, seen } = await start(name, { limiter, ran, ...options })
@@ -65,7 +68,7 @@ describe.each(Object.keys(servers).filter((name) => name !== 'fetch'))('%s', (na
     for (const log of logged) expect(log).not.toHaveBeenCalled()
   })
 
-  it('counts what came before the hang-up', async () => {
+  it('counts requests before the hang-up', async () => {
     const limiter = createLimiter(five)
     const { port } = await start(name, { limiter })
     await write(port, plain.repeat(2) + last.repeat(8))
@@ -84,7 +87,7 @@ describe('fetch', () => {
     expect(limiter.peek('alice').remaining).toBe(5)
   })
 
-  it('still says so where the set-up tells no address', () =>
+  it('still throws if the application passes no address', () =>
     expect(
       forFetch({ rules: five })(() => new Response())(new Request('http://x.example')),
     ).rejects.toMatchObject({ code: 'SLUICE_OPTION' }))

@@ -34,12 +34,12 @@ async function listen(listener: RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-/** What is asked of each framework: a handler that takes its time, and then says no. */
+/** A server of each framework whose handler is slow and then fails. */
 interface Slow {
   readonly limiter: Limiter
   /** Calls that reached the handler. */
   readonly ran: () => void
-  /** Says who asks: at once, or when the connection has gone. */
+  /** Returns the key at once, or after the connection is closed. */
   keyOf(socket: Socket): string | Promise<string>
 }
 
@@ -103,7 +103,7 @@ const slow: Record<string, (what: Slow) => Promise<number>> = {
   },
 }
 
-/** Asks, and hangs up once that was heard, while the handler is at work. */
+/** Sends a request, and hangs up once it is received, while the handler runs. */
 async function hangUp(port: number, isHeard: () => boolean): Promise<void> {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => {})
@@ -125,14 +125,14 @@ describe.each(Object.keys(slow))('a client that hangs up on %s', (name) => {
     for (let i = 1; i <= 9; i += 1) await hangUp(port, () => keyOf.mock.calls.length === i)
     await expect.poll(() => limiter.peek('alice').remaining).toBe(0)
     await sleep(HANDLER_MS + 40)
-    // Who has gone before it was decided is not worked for.
+    // The handler must not run for a client that left before the decision.
     expect(ran).toHaveBeenCalledTimes(later ? 0 : 5)
     expect(limiter.peek('alice').remaining).toBe(0)
   })
 })
 
 describe('clientKey', () => {
-  it('is the key that rateLimit has for an address', async () => {
+  it('returns the key that rateLimit uses for an address', async () => {
     const keys: string[] = []
     const trusting = clientKey({ trustProxy: 1 })
     const port = await listen((request, response) => {
@@ -147,9 +147,9 @@ describe('clientKey', () => {
 describe('plain http', () => {
   const quiet = { onError: () => {} }
 
-  it('does not go on with a request that it cannot decide about', async () => {
+  it('does not continue with a request that it cannot decide', async () => {
     const onError = vi.fn()
-    // A mistake of the application: any text that a client sends counts.
+    // A bug of the application: any text that a client sends is a key.
     const limit = forNode({ rules: one, key: () => 42 as never, onError })
     const next = vi.fn()
     const port = await listen((request, response) => limit(request, response, next))
@@ -161,8 +161,8 @@ describe('plain http', () => {
 
   it.each<[string, object]>([
     ['a field with a line break', { fields: [['X-A', 'a\r\nb']] }],
-    ['a status that is none', { status: 99 }],
-    ['a body that is none', { body: new Map() }],
+    ['an invalid status', { status: 99 }],
+    ['an invalid body', { body: new Map() }],
   ])('survives %s from onLimited', async (_name, change) => {
     const limit = forNode({ rules: one, onLimited: () => change, ...quiet })
     const port = await listen((request, response) =>
@@ -174,8 +174,8 @@ describe('plain http', () => {
   })
 })
 
-describe('an address that is not wanted', () => {
-  it('is not forgotten when its connection goes', async () => {
+describe('a denied address', () => {
+  it('is still denied after its connection is closed', async () => {
     const skip = () => sleep(20, false)
     const [heard, ran] = [vi.fn(), vi.fn()]
     const limit = forNode({ rules: one, skip, denyList: ['127.0.0.1'] })
@@ -190,7 +190,7 @@ describe('an address that is not wanted', () => {
 })
 
 describe('Nest', () => {
-  it('lets exception filters write refusals, also those that take their time', async () => {
+  it('lets exception filters write refusals, also asynchronous ones', async () => {
     class Hello {
       hello() {
         return 'hello'
@@ -234,7 +234,7 @@ describe('Fastify', () => {
     },
   )
 
-  it('adds to what scripts may read, rather than replacing it', async () => {
+  it('extends Access-Control-Expose-Headers instead of replacing it', async () => {
     const app = fastify()
     app.addHook('onRequest', async (_request, reply) => {
       reply.header('Access-Control-Expose-Headers', 'X-Total')
@@ -247,7 +247,7 @@ describe('Fastify', () => {
 })
 
 describe('Koa', () => {
-  it('tells of the limits when something is thrown, too', async () => {
+  it('sends rate-limit headers also when a handler throws', async () => {
     const app = new Koa()
     app.silent = true
     app.use(forKoa({ rules: five }))
@@ -258,7 +258,7 @@ describe('Koa', () => {
 })
 
 describe('fetch handlers', () => {
-  it('may answer with nothing, as for a connection that is upgraded', async () => {
+  it('may return no response, as for an upgraded connection', async () => {
     const handler = forFetch({ rules: five, key: () => 'alice' })(() => undefined as never)
     expect(await handler(new Request('http://a.example'))).toBeUndefined()
   })

@@ -15,7 +15,7 @@ const userOf = (request: { readonly body: unknown }) => (request.body as Login |
 let app: FastifyInstance
 afterEach(() => app.close())
 
-/** Statuses of logins of these users, one after another. */
+/** Returns the statuses of logins of these users, one after another. */
 async function logins(users: readonly (string | undefined)[]): Promise<number[]> {
   const statuses: number[] = []
   for (const user of users) {
@@ -44,14 +44,14 @@ describe('the hook that requests are counted in', () => {
     expect(await logins(['alice', 'bob', 'alice', 'bob'])).toEqual([200, 200, 429, 429])
   })
 
-  it('is that of a route where it has one', async () => {
+  it('can be set by a route', async () => {
     await served({ rules }, { hook: 'preHandler', key: userOf })
     expect(await logins(['alice', 'bob', 'alice'])).toEqual([200, 200, 429])
     const statuses = [await app.inject('/'), await app.inject('/')].map((each) => each.statusCode)
     expect(statuses).toEqual([200, 429])
   })
 
-  it('comes after the hooks that a route has by itself', async () => {
+  it('runs after the hooks of the route itself', async () => {
     app = fastify()
     await app.register(rateLimit({ rules }))
     const own = { hook: 'preHandler', key: (request: object) => (request as Login).user } as const
@@ -69,7 +69,7 @@ describe('the hook that requests are counted in', () => {
     ])
   })
 
-  it('is an error where it is none, or of a route that came before the plugin', async () => {
+  it('is an error if it is invalid, or set by a route registered before the plugin', async () => {
     app = fastify()
     expect(() => rateLimit({ rules, hook: 'onSend' as never })).toThrow(/got "onSend"/)
     app.post('/login', { config: { rateLimit: { rules, hook: 'preHandler' } } }, () => 'hello')
@@ -103,7 +103,7 @@ describe('a body that is not parsed yet', () => {
     }
   })
 
-  it('is there for the handler, and undefined for a request without one', async () => {
+  it('is available to the handler, and undefined for a request without one', async () => {
     app = fastify()
     await app.register(rateLimit({ rules, key: ({ headers }) => String(headers['x-user']) }))
     app.post('/', ({ body }) => body)

@@ -10,7 +10,7 @@ const times = (limit: number, name: string) => ({ rules: fixedWindow({ limit, pe
 
 const global = times(3, 'global')
 
-/** New modules, since guards count from the moment that they are made. */
+/** Creates new modules, since guards count from their creation on. */
 function modules() {
   @Controller('plain')
   class Plain {
@@ -80,7 +80,7 @@ async function served(name: 'App' | 'Unlimited', onFastify: boolean) {
   await app.listen(0, '127.0.0.1')
   close = () => app.close()
   const { port } = app.getHttpServer().address()
-  /** How many of five requests pass, and the rules that the last one was told of. */
+  /** Returns how many of five requests pass, and the rules in the last response. */
   return async (path: string) => {
     let passed = 0
     let told: string | null = null
@@ -102,7 +102,7 @@ describe.each([false, true])('decorators (on Fastify: %s)', (onFastify) => {
     expect(await ask('limited')).toEqual([2, '"class"'])
   })
 
-  it('replace those of the controller at a handler', async () => {
+  it('on a handler replace those of the controller', async () => {
     const ask = await served('App', onFastify)
     expect(await ask('limited/own')).toEqual([4, '"own of limited"'])
     expect(await ask('limited/skipped')).toEqual([5, null])
@@ -111,7 +111,7 @@ describe.each([false, true])('decorators (on Fastify: %s)', (onFastify) => {
     expect(await ask('skipped/own')).toEqual([1, '"own of skipped"'])
   })
 
-  it('count all at one place, and without a global guard', async () => {
+  it('all count if several are on one handler, also without a global guard', async () => {
     const ask = await served('Unlimited', onFastify)
     expect(await ask('plain')).toEqual([5, null])
     const [passed] = await ask('plain/two')

@@ -44,7 +44,7 @@ async function listen(listener: RequestListener): Promise<Running> {
   return { port, close }
 }
 
-/** A client that has asked, so many times on one connection, and does not read. */
+/** Opens a client that sends `times` requests on one connection, and does not read. */
 function ask(port: number, path: string, times = 1): Socket {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => {})
@@ -65,7 +65,7 @@ interface Killing {
   readonly laterMs?: number
 }
 
-/** What is still held, and what is left, once so many clients have been killed at work. */
+/** Returns the held and remaining units after clients were killed during their requests. */
 async function afterKilling(start: Start, { path, kill, times = 1, laterMs }: Killing) {
   const limiter = createLimiter([held, requests])
   const reached = vi.fn()
@@ -81,7 +81,7 @@ async function afterKilling(start: Start, { path, kill, times = 1, laterMs }: Ki
     ...(isLater ? { skip: entered } : {}),
   })
   const clients = Array.from({ length: 12 / times }, () => ask(port, path, times))
-  // Node gives a request of a pipeline to its handler while others are under way.
+  // Node calls the handler of a pipelined request while earlier ones are in progress.
   await expect.poll(() => (isLater ? entered : reached).mock.calls.length).toBe(12)
   for (const client of clients) kill(client)
   await expect
@@ -106,12 +106,12 @@ describe.each(Object.keys(permitServers))('%s', (name) => {
     ['have not been decided about yet', { path: '/hang', kill: reset, laterMs: 50 }],
     ['have pipelined, undecided', { path: '/hang', kill: leave, laterMs: 50, times: 6 }],
   ])('holds nothing for killed clients that %s', async (_what, killing) => {
-    // It knows only what the platform tells, and this one tells nothing of a pipeline.
+    // It knows only what the platform reports, and this one does not report pipelined requests.
     if (name === 'hono elsewhere' && killing.times) return
     expect(await afterKilling(start, killing)).toEqual(nothing)
   })
 
-  it('releases when a response ends, however it does', async () => {
+  it('releases when a response ends in any way', async () => {
     const limiter = createLimiter([held, requests])
     const port = await open(start, { limiter, key: () => 'alice' })
     const url = `http://127.0.0.1:${port}`
@@ -139,7 +139,7 @@ describe.each(Object.keys(permitServers))('%s', (name) => {
     expect(limiter.peek('alice').rules[0].remaining).toBe(LIMIT)
   })
 
-  it('refuses what is too much at once, and admits when one has ended', async () => {
+  it('refuses requests above the concurrency limit, and admits again when one has ended', async () => {
     const rules = [concurrency({ limit: 2, hold: '1m', name: 'held', by: 'address' })]
     const reached = vi.fn()
     const port = await open(start, { rules, reached })
@@ -170,7 +170,7 @@ describe.each(Object.keys(permitServers))('%s', (name) => {
     expect(await text({ rules: one, skip: () => true })).toBe('[null,null]')
   })
 
-  it('leaves a cost that the handler has settled as it is', async () => {
+  it('does not change a cost that the handler has settled', async () => {
     const limiter = createLimiter(requests)
     const finalCost = vi.fn(() => 500)
     const port = await open(start, { limiter, key: () => 'alice', cost: 100, finalCost })
@@ -179,7 +179,7 @@ describe.each(Object.keys(permitServers))('%s', (name) => {
     expect(limiter.peek('alice').remaining).toBe(993)
   })
 
-  it('asks once what was used, and tells of an abort', async () => {
+  it('calls finalCost once, and tells it about an abort', async () => {
     const limiter = createLimiter(requests)
     const aborts: boolean[] = []
     const reached = vi.fn()
@@ -200,7 +200,7 @@ describe.each(Object.keys(permitServers))('%s', (name) => {
     expect([aborts, limiter.peek('alice').remaining]).toEqual([[false, true, true], 890])
   })
 
-  it('gives nothing back to a client that hangs up, where finalCost reads the status only', async () => {
+  it('refunds nothing to a client that hangs up if finalCost reads only the status', async () => {
     const limiter = createLimiter(requests)
     const reached = vi.fn()
     const finalCost = vi.fn(() => 0)
@@ -214,7 +214,7 @@ describe.each(Object.keys(permitServers))('%s', (name) => {
     expect(limiter.peek('alice').remaining).toBe(995)
   })
 
-  it('counts an object of parts', async () => {
+  it('supports keys with fields', async () => {
     const rules = [
       tokenBucket({ limit: 9, per: '1h', by: 'user', name: 'user' }),
       tokenBucket({ limit: 2, per: '1h', by: 'address', name: 'address' }),
@@ -234,7 +234,7 @@ describe.each(Object.keys(permitServers))('%s', (name) => {
     ])
   })
 
-  it('answers a mistake of the application with 500, and holds nothing', async () => {
+  it('answers a bug of the application with 500, and holds nothing', async () => {
     const limiter = createLimiter([concurrency({ limit: 5, hold: '1m', by: 'user', name: 'held' })])
     const wrong = [{ usr: 'alice' }, { user: undefined }, 'alice', undefined]
     let key: unknown
@@ -243,7 +243,7 @@ describe.each(Object.keys(permitServers))('%s', (name) => {
     expect(limiter.stats().held).toBe(0)
   })
 
-  it('releases on a store that answers later', async () => {
+  it('releases on an asynchronous store', async () => {
     const server = redisStandIn(() => Date.now() * 1_000)
     const store = redisStore({ call: async (command, args) => server.call(command, args) })
     const limiter = createLimiter([held, requests], { store, timeoutMs: 5_000 })
@@ -276,14 +276,14 @@ describe.each(Object.keys(permitServers))('%s', (name) => {
   })
 })
 
-/** Servers that release as it is often done by hand, and what they leak on. */
+/** Servers that release as hand-written code often does, and the requests on which they leak. */
 const twins: Record<string, { on: string; killing: Killing }> = {
-  'forgets that clients go away': { on: 'finish', killing: { path: '/hang', kill: reset } },
-  'forgets those in a pipeline': { on: 'close', killing: { path: '/hang', kill: reset, times: 6 } },
+  'ignores clients that leave': { on: 'finish', killing: { path: '/hang', kill: reset } },
+  'ignores pipelined requests': { on: 'close', killing: { path: '/hang', kill: reset, times: 6 } },
 }
 
 describe.each(Object.keys(twins))('a server that %s', (name) => {
-  it('is found out', async () => {
+  it('fails this test', async () => {
     const { on, killing } = twins[name]
     const start: Start = ({ limiter, reached }) =>
       listen((_request, response) => {
@@ -366,7 +366,7 @@ describe('plain http', () => {
 })
 
 describe('Fastify', () => {
-  it('holds nothing for streams of HTTP/2 that were killed, together or one by one', async () => {
+  it('holds nothing for killed HTTP/2 streams, together or one by one', async () => {
     const limiter = createLimiter(held)
     const app = fastify({ http2: true })
     closers.push(() => app.close())
@@ -384,7 +384,7 @@ describe('Fastify', () => {
     await expect.poll(() => limiter.stats().held).toBe(0)
   })
 
-  it('releases for replies that were hijacked, and without a socket', async () => {
+  it('releases for hijacked replies, and for requests without a socket', async () => {
     const limiter = createLimiter(held)
     const app = fastify()
     closers.push(() => app.close())

@@ -39,7 +39,7 @@ for (const [name, start] of Object.entries(proxiedServers)) {
       expect(ours()).toEqual([])
     })
 
-    it('knows a client by any spelling of its address, and its network', async () => {
+    it('recognizes a client by any spelling of its address, and by its network', async () => {
       const ask = await open('127.0.0.1', framework)
       const spelt = ['::ffff:192.0.2.1', '192.0.2.1', '::FFFF:C000:201']
       const near = ['2001:db8::1', '2001:db8:0:0:ffff::2', '2001:DB8::3']
@@ -50,21 +50,21 @@ for (const [name, start] of Object.entries(proxiedServers)) {
       }
     })
 
-    it('counts what is no address as the proxy that wrote it', async () => {
+    it('counts an unparsable entry as the proxy that wrote it', async () => {
       const ask = await open(true, { ...framework, allowList: ['127.0.0.1'] })
       const statuses: number[] = []
       for (const text of ['nobody', 'x'.repeat(5_000), '<>']) statuses.push(await ask(text))
       expect(statuses).toEqual([200, 200, 429])
     })
 
-    it('counts the connection where the framework trusts no proxy', async () => {
+    it('counts by the connection if the framework trusts no proxy', async () => {
       const ask = await open(false, framework)
       const statuses: number[] = []
       for (let i = 0; i < 3; i += 1) statuses.push(await ask(`192.0.2.${i}`))
       expect(statuses).toEqual([200, 200, 429])
     })
 
-    it('warns once where it was not told of the proxies', async () => {
+    it('warns once if trustProxy is not set', async () => {
       const ask = await open('127.0.0.1', { rules: two })
       expect(await ask('192.0.2.1')).toBe(200)
       expect(await ask('192.0.2.2')).toBe(200)
@@ -74,7 +74,7 @@ for (const [name, start] of Object.entries(proxiedServers)) {
       if (first) expect(ours()[0][0]).toContain("Give `trustProxy: 'framework'`")
     })
 
-    it('does not warn where it was told, and where the framework trusts nobody', async () => {
+    it('does not warn if trustProxy is set, or if the framework trusts no proxy', async () => {
       for (const [trusted, options] of [
         ['127.0.0.1', { trustProxy: 0 }],
         ['127.0.0.1', { trustProxy: 1 }],

@@ -1,4 +1,4 @@
-// What compiles and what does not is checked by `tsc --build`; the tests see that the rest is an error, too.
+// `tsc --build` checks what compiles and what does not; the tests check that bad calls also throw.
 import { createLimiter, createPolicy, fixedWindow, tokenBucket } from 'sluice'
 import { rateLimit as forExpress } from 'sluice/express'
 import { rateLimit as forFastify } from 'sluice/fastify'
@@ -88,9 +88,9 @@ describe('rateLimit', () => {
     forExpress({ rules: fields, key: () => ({ usr: 'alice' }) })
     // @ts-expect-error a part that may be missing
     forExpress({ rules: fields, key: (request) => ({ user: request.get('x-user') }) })
-    // @ts-expect-error a text where rules count fields
+    // @ts-expect-error a string key for rules with fields
     forExpress({ rules: fields, key: () => 'alice' })
-    // @ts-expect-error fields where rules count a text
+    // @ts-expect-error a key with fields for rules without
     forExpress({ rules, key: () => ({ user: 'alice' }) })
     // @ts-expect-error a number
     forExpress({ rules, key: () => 42 })
@@ -108,7 +108,7 @@ describe('rateLimit', () => {
     forExpress({ rules: fields, key, finalCost: () => ({ byte: 1 }) })
   })
 
-  it('takes what onLimited may give, at once or later', () => {
+  it('accepts the results of onLimited, synchronous or asynchronous', () => {
     forFetch({ rules, onLimited: () => {} })
     forFetch({ rules, onLimited: async () => {} })
     forFetch({ rules, onLimited: () => ({ body: { error: 'slow down' } }) })
@@ -139,7 +139,7 @@ describe('rateLimit of fetch handlers', () => {
     expect((await plain(new Request(url))).status).toBe(200)
   })
 
-  it('is called with what address reads, whatever its handler takes', async () => {
+  it('is called with the arguments that address reads, even if the handler takes fewer', async () => {
     const limited = forFetch({
       rules,
       address: (request, server: Server) => server.requestIP(request)?.address,

@@ -25,7 +25,7 @@ for (const [name, start] of Object.entries(servers)) {
         fetch(`http://127.0.0.1:${port}/`, { headers, method })
     }
 
-    it('admits the limit of a burst and not one more', async () => {
+    it('admits exactly the limit of a burst', async () => {
       const ask = await open({ rules: five })
       const all = await Promise.all(Array.from({ length: 30 }, () => ask()))
       expect(all.filter(({ status }) => status === 200)).toHaveLength(5)
@@ -44,7 +44,7 @@ for (const [name, start] of Object.entries(servers)) {
       expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429])
     })
 
-    it('admits the limit of pipelined requests and not one more', async () => {
+    it('admits exactly the limit of pipelined requests', async () => {
       await open({ rules: five })
       const socket = connect(running!.port, '127.0.0.1')
       const one = 'GET / HTTP/1.1\r\nHost: x\r\n'
@@ -59,7 +59,7 @@ for (const [name, start] of Object.entries(servers)) {
       expect(statuses?.filter((line) => line.endsWith('429'))).toHaveLength(7)
     })
 
-    it('tells of the limits on success as on refusal', async () => {
+    it('sends rate-limit headers on success and on refusal', async () => {
       const minute = fixedWindow({ limit: 2, per: '1m', name: 'per "minute"' })
       const ask = await open({ rules: [minute, tokenBucket({ limit: 100, per: '1h', burst: 50 })] })
       const first = await ask()
@@ -95,7 +95,7 @@ for (const [name, start] of Object.entries(servers)) {
       })
     })
 
-    it('speaks the older drafts', async () => {
+    it('supports the older drafts', async () => {
       const ask = await open({ rules: five, headers: ['draft-7'] })
       const { headers } = await ask()
       expect(headers.get('x-ratelimit-limit')).toBeNull()
@@ -112,7 +112,7 @@ for (const [name, start] of Object.entries(servers)) {
       expect(six.headers.get('ratelimit-policy')).toBe('5;w=3600')
     })
 
-    it('tells by which partition a request is counted', async () => {
+    it('sends the partition key by which a request is counted', async () => {
       const ask = await open({ rules: five, partitionHeader: 'x-key' })
       const { headers } = await ask({ 'x-key': 'alice' })
       for (const name of ['ratelimit', 'ratelimit-policy']) {
@@ -123,7 +123,7 @@ for (const [name, start] of Object.entries(servers)) {
       expect((await ask()).headers.get('ratelimit')).not.toContain('pk')
     })
 
-    it('admits who waits exactly as long as it was told', async () => {
+    it('admits a client that waits exactly for Retry-After', async () => {
       const ask = await open({ rules: tokenBucket({ limit: 1, per: 1_100 }) })
       await ask()
       const refused = await ask()
@@ -132,7 +132,7 @@ for (const [name, start] of Object.entries(servers)) {
       expect((await ask()).status).toBe(200)
     })
 
-    it('counts HEAD and OPTIONS, but not the question of a browser whether it may ask', async () => {
+    it('counts HEAD and OPTIONS, but not CORS preflight requests', async () => {
       const ask = await open({ rules: five })
       const remaining = async (method: string, headers = {}) =>
         (await ask(headers, method)).headers.get('x-ratelimit-remaining')
@@ -170,7 +170,7 @@ for (const [name, start] of Object.entries(servers)) {
       expect(problem['violated-policies']).toEqual(['token-bucket'])
     })
 
-    it('settles what a request turned out to cost', async () => {
+    it('settles the final cost of a request', async () => {
       const limiter = createLimiter(five)
       const ask = await open({ limiter, byHeaders: true, finally: 0 })
       await Promise.all(Array.from({ length: 5 }, () => ask({ 'x-key': 'alice' })))
@@ -184,7 +184,7 @@ for (const [name, start] of Object.entries(servers)) {
     it.each<[string, object | string, string]>([
       ['an object', { error: 'slow down' }, 'application/json'],
       ['a text', 'slow down', 'text/plain'],
-    ])('refuses with %s as onLimited says, at once or later', async (_what, body, type) => {
+    ])('refuses with %s from onLimited, synchronous or asynchronous', async (_what, body, type) => {
       for (const answer of [(change: object) => change, async (change: object) => change]) {
         const ask = await open({
           rules: tokenBucket({ limit: 1, per: '1h' }),
@@ -208,7 +208,7 @@ for (const [name, start] of Object.entries(servers)) {
       }
     })
 
-    it('reports a result of onLimited that is none', async () => {
+    it('reports an invalid result of onLimited', async () => {
       const ask = await open({
         rules: tokenBucket({ limit: 1, per: '1h' }),
         onLimited: () => ({ stauts: 503 }) as object,
@@ -218,7 +218,7 @@ for (const [name, start] of Object.entries(servers)) {
       expect((await ask()).status).toBe(500)
     })
 
-    it('refuses nobody in shadow, and claims nothing', async () => {
+    it('refuses no request in shadow mode, and sends no headers', async () => {
       const ask = await open({ rules: tokenBucket({ limit: 1, per: '1h' }), shadow: true })
       for (let i = 0; i < 3; i += 1) {
         const { status, headers } = await ask()
@@ -226,7 +226,7 @@ for (const [name, start] of Object.entries(servers)) {
       }
     })
 
-    it('refuses who is blocked, in shadow too', async () => {
+    it('refuses blocked clients, in shadow mode too', async () => {
       const limiter = createLimiter(five)
       const ask = await open({ limiter, byHeaders: true, shadow: true })
       limiter.block('alice', '30s')
@@ -244,7 +244,7 @@ for (const [name, start] of Object.entries(servers)) {
       expect(performance.now() - startMs).toBeGreaterThan(190)
     })
 
-    it('believes no header that a client makes up, and lists of addresses only', async () => {
+    it('ignores forged headers, and accepts only lists of addresses', async () => {
       const ask = await open({ rules: five })
       const all = await Promise.all(
         Array.from({ length: 10 }, (_, i) =>
@@ -264,7 +264,7 @@ for (const [name, start] of Object.entries(servers)) {
       expect((await (await open({ rules: five, denyList: ['127.0.0.0/8'] }))()).status).toBe(403)
     })
 
-    it('says that a client is blocked, or that limits cannot be checked', async () => {
+    it('reports that a client is blocked, or that limits cannot be checked', async () => {
       const limiter = createLimiter(five)
       limiter.block('alice', '1m')
       const ask = await open({ limiter, byHeaders: true })
@@ -283,7 +283,7 @@ for (const [name, start] of Object.entries(servers)) {
   })
 }
 
-it('tells who registers it as other plugins of Fastify how to write it', () => {
+it('explains how to register it if it is registered like other Fastify plugins', () => {
   expect(() => forFastify(fastify() as never)).toThrow(
     /got an app\. Write app\.register\(rateLimit/,
   )
@@ -292,7 +292,7 @@ it('tells who registers it as other plugins of Fastify how to write it', () => {
 const problemOf = async (response: Response) => (await response.json()) as Record<string, string>
 const typeOf = async (response: Response) => (await problemOf(response)).type
 
-/** The items of a list, by an independent parser: names and parameters. */
+/** Parses the items of a list with an independent parser: names and parameters. */
 function itemsOf(field: string | null): [unknown, object][] {
   return (parseList(field ?? '') as Item[]).map(([value, parameters]) => [
     value,

@@ -12,7 +12,7 @@ const jwt: Settings['jwt'] = {
   header: 'authorization',
 }
 
-/** What the gateway answers to these fields, and what /v1/auth does. */
+/** Returns how the gateway, and how /v1/auth, answers a request with these fields. */
 function serve(key: readonly KeyPart[]) {
   return serveRoutes([{ path: '/**', key, rules: [parseRule('5/1h')] }])
 }
@@ -35,7 +35,7 @@ async function serveRoutes(routes: Partial<RouteSettings>[]) {
 const CLOSE = 'Connection: close'
 const isConnection = (field: string) => field.startsWith('Connection:')
 
-describe('a header that tells who asks', () => {
+describe('a header that identifies the client', () => {
   it.each<[string, KeyPart[], string[]]>([
     ['twice', [secret('x-api-key')], ['X-Api-Key: a', 'X-Api-Key: b']],
     ['twice, of the same', [secret('x-api-key')], ['X-Api-Key: a', 'x-api-key: a']],
@@ -59,13 +59,13 @@ describe('a header that tells who asks', () => {
     expect(upstream.asked).toEqual([])
   })
 
-  it('may come twice where it is no part of the key', async () => {
+  it('may be repeated if it is not part of the key', async () => {
     const { gateway, auth } = await serve([secret('x-api-key')])
     const fields = ['X-Api-Key: a', 'Accept: b', 'Accept: c', 'X-User: a', 'X-User: b']
     expect([await gateway(...fields), await auth(...fields)]).toEqual(['200', '200'])
   })
 
-  it('has one limit however its scheme is spelt', async () => {
+  it('has one limit for all spellings of its scheme', async () => {
     const { gateway, auth } = await serve([secret('authorization')])
     const asks = ['Bearer', 'bearer', 'BEARER ', 'bEARER\t', 'Bearer  '].map(
       (scheme) => `Authorization: ${scheme} abc`,
@@ -80,7 +80,7 @@ function twice(name: string): string[] {
   return [`${name}: Bearer a`, `${name}: Bearer b`]
 }
 
-describe('a header that routes are matched by', () => {
+describe('a header that selects a route', () => {
   const bulk = ['X-Plan: bulk']
   const spellings = [
     ['X-Plan: bulk', 'X-Plan: bulk'],
@@ -90,7 +90,7 @@ describe('a header that routes are matched by', () => {
     ['X-Plan: small', 'X_PLAN: bulk'],
   ]
 
-  it('has the limit of each value that came', async () => {
+  it('is limited by the rules of each of its values', async () => {
     const rules = [parseRule('1/1h')]
     const routes = [{ headers: { 'x-plan': 'bulk' }, rules }, { rules: [parseRule('2/1h')] }]
     const { gateway, auth } = await serveRoutes(routes)
@@ -103,7 +103,7 @@ describe('a header that routes are matched by', () => {
     }
   })
 
-  it('opens a route only where all that came are the same', async () => {
+  it('selects a route only if all its values are the same', async () => {
     const routes = [{ headers: { 'x-plan': 'bulk' }, isOpen: true }, { rules: [parseRule('1/1h')] }]
     const { gateway } = await serveRoutes(routes)
     expect([await gateway(), await gateway()]).toEqual(['200', '429'])
@@ -114,7 +114,7 @@ describe('a header that routes are matched by', () => {
   })
 })
 
-describe('what a proxy says of a request', () => {
+describe('a forwarded method or URI', () => {
   it.each([
     ['X-Forwarded-Uri: /b?x'],
     ['X-Forwarded-Uri: /a'],
@@ -122,7 +122,7 @@ describe('what a proxy says of a request', () => {
     ['X-Forwarded-Method: GET', 'X-Forwarded-Method: PUT'],
     ['X-Forwarded-Host: a.example', 'X-Forwarded-Host: b.example'],
     ['X-Forwarded-Host: a.example:80:80'],
-  ])('is refused if it says two things, or none: %s', async (...fields) => {
+  ])('is refused if it is ambiguous or missing: %s', async (...fields) => {
     const { auth } = await serve([{ from: 'address' }])
     expect(await auth(...fields)).toBe('400')
   })

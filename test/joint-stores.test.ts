@@ -31,7 +31,7 @@ const redis = useRedis()
 
 type Made = { readonly store: Store | AsyncStore; readonly clock: ManualClock }
 
-/** Rows in a map, with versions. */
+/** Creates rows in a map, with versions. */
 function mapRows(clock: ManualClock, atomic: 'all' | 'row'): RemoteRows {
   const rows = new Map<string, { text: string; version: number }>()
   let versions = 0
@@ -123,7 +123,7 @@ function limiterOn({ store }: Made, policy: ReturnType<typeof policyFor>): AnyLi
 }
 
 describe.each(Object.entries(makers))('several fields, costs and permits on %s', (name, make) => {
-  it.each([1, 2, 3])('do as in memory (seed %i)', async (seed) => {
+  it.each([1, 2, 3])('behave as in memory (seed %i)', async (seed) => {
     const random = seededRandom(seed)
     const withLists = holdLists(name)
     const theirs = make()

@@ -10,7 +10,7 @@ import {
 import { manualClock } from 'sluice/testing'
 import { type Twin, withAlgorithm, withTable } from './broken-twins.ts'
 
-/** A limiter that is wrapped. The suite awaits every answer, so it may pass for one that answers later. */
+/** Wraps a limiter. The suite awaits every answer, so the wrapper may be asynchronous. */
 function withLimiter(bug: string, wrap: (limiter: Limiter) => Limiter): Twin {
   return {
     bug,
@@ -30,10 +30,10 @@ function withLimiter(bug: string, wrap: (limiter: Limiter) => Limiter): Twin {
   }
 }
 
-/** soundLimiter is made like a broken limiter, without a bug. */
+/** soundLimiter is built like a broken limiter, without a bug. */
 export const soundLimiter = withLimiter('no limiter is wrapped', (limiter) => limiter)
 
-/** Where time stands still from the latest hold on. */
+/** Returns a time that stands still from the latest hold on. */
 function stuckUs(cells: Float64Array, at: number, rule: Rule, nowUs: number): number {
   return cells[at + 1] === 0 ? nowUs : cells[at + 1] * Math.ceil(rule.perUs / 4)
 }

@@ -11,7 +11,7 @@ type Cost = { readonly requests: number; readonly tokens: number; readonly strea
 type TeamLimiter = Limiter<{ readonly team: string | null }, number | Cost>
 type Model = () => AsyncIterable<{ readonly text: string; readonly tokens: number }>
 
-/** What the recipe in docs/guide/cookbook.md exports. */
+/** The exports of the recipe in docs/guide/cookbook.md. */
 interface Recipe {
   createTeamLimiter(clock: Clock): TeamLimiter
   answer(
@@ -22,19 +22,19 @@ interface Recipe {
   ): AsyncGenerator<string, void>
 }
 
-/** A stream as the ledger knows it. */
+/** A stream in the ledger. */
 interface Stream {
   readonly estimate: number
   readonly spentUs: number
-  /** What it used beyond its estimate; 0 until it has settled. */
+  /** Tokens used beyond its estimate; 0 until it has settled. */
   overrun: number
 }
 
-/** Ledger is the slow and obvious count of a team's tokens, by windows of the clock. */
+/** Ledger counts a team's tokens per aligned window, in a slow and obvious way. */
 interface Ledger {
   readonly windows: Map<number, number>
   readonly inFlight: Set<Stream>
-  /** Those in flight when a stream was admitted last. */
+  /** The streams in flight at the last admission. */
   atLastAdmission: readonly Stream[]
 }
 
@@ -45,7 +45,7 @@ function add({ windows }: Ledger, atUs: number, units: number): void {
   windows.set(window, (windows.get(window) ?? 0) + units)
 }
 
-/** Estimates in flight and what was really used: of this window, and of the one before what counts. */
+/** Returns the counted tokens: of the current window, and the weighted part of the previous one. */
 function usedAt({ windows }: Ledger, nowUs: number): number {
   const window = Math.floor(nowUs / PER_US)
   const left = PER_US - (nowUs % PER_US)
@@ -53,7 +53,7 @@ function usedAt({ windows }: Ledger, nowUs: number): number {
   return (windows.get(window) ?? 0) + Math.ceil((before * left) / PER_US)
 }
 
-/** The recipe's limiter, which is compared with a ledger at each admission and each settlement. */
+/** Wraps the recipe's limiter, and compares it with a ledger at each admission and settlement. */
 function watched(limiter: TeamLimiter, clock: ManualClock) {
   const ledgers = new Map(TEAMS.map((team) => [team, newLedger()]))
   const wrong: string[] = []
@@ -66,7 +66,9 @@ function watched(limiter: TeamLimiter, clock: ManualClock) {
     return streams
   }
 
-  /** The tokens that the limiter tells are the ledger's, and debt is that of known streams. */
+  /**
+   * Checks that the limiter's tokens equal the ledger's, and that debt is caused by known streams.
+   */
   function compare(team: string): void {
     const ledger = ledgers.get(team)!
     const used = usedAt(ledger, clock.nowUs())
@@ -122,7 +124,7 @@ function watched(limiter: TeamLimiter, clock: ManualClock) {
 
 const fates = ['reads', 'reads', 'breaks', 'returns', 'aborts', 'fails', 'forgets'] as const
 
-it('keeps 1,000 streams within their budgets, whichever clients are killed', async () => {
+it('keeps 1,000 streams within their budgets while random clients are killed', async () => {
   const block = readBlocks('docs/guide/cookbook.md').find(({ code }) => code.includes('* answer('))
   const { answer, createTeamLimiter } = (await import(/* @vite-ignore */ block!.id)) as Recipe
   const clock = manualClock()
@@ -131,7 +133,7 @@ it('keeps 1,000 streams within their budgets, whichever clients are killed', asy
   const random = seededRandom(1)
   const ended: Record<string, number> = {}
 
-  /** A model that takes its time, and stops where the signal of the request aborts. */
+  /** Creates a slow model that stops when the request's signal aborts. */
   function modelOf(chunks: number, tokens: number, signal: AbortSignal, failsAt: number): Model {
     return async function* () {
       for (let i = 0; i < chunks; i += 1) {
@@ -184,7 +186,7 @@ it('keeps 1,000 streams within their budgets, whichever clients are killed', asy
     Array(3).fill(true),
   )
 
-  // Streams that were forgotten come back by themselves, and nothing else is held.
+  // Units of abandoned streams come back by themselves, and nothing else is held.
   clock.advance(1.25 * 5 * 60_000)
   expect(own.stats().held).toBe(0)
   for (const team of TEAMS) {
@@ -193,7 +195,7 @@ it('keeps 1,000 streams within their budgets, whichever clients are killed', asy
   }
 })
 
-/** Reads a stream as its client would, which may be killed at the chunk with number `last`. */
+/** Reads a stream as its client would. The client may be killed at chunk `last`. */
 async function read(
   stream: AsyncGenerator<string, void>,
   fate: (typeof fates)[number],

@@ -16,7 +16,10 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => server?.stop())
 
-/** A store with rows of its own; memcached must not take the test's past for expired. */
+/**
+ * Creates a store with its own rows, in the future: memcached would drop rows that expired in the
+ * past.
+ */
 function makeStore() {
   made += 1
   const clock = manualClock(Date.UTC(2035, 0) * 1_000)
@@ -33,13 +36,13 @@ describe('a store for memcached, in less than a hundred lines,', () => {
     it(name, run)
   }
 
-  it('cannot be cleared, and says so', async () => {
+  it('refuses to be cleared', async () => {
     const { store } = makeStore()
     const limiter = createLimiter(fixedWindow({ limit: 1, per: '1s' }), { store })
     await expect(limiter.clear()).rejects.toMatchObject({ code: 'SLUICE_NOT_LISTABLE' })
   })
 
-  it('decides locally while there is no server, and there again when it is back', async () => {
+  it('decides locally while the server is down, and recovers when it is back', async () => {
     const { port, stop } = await startMemcached()
     const limiter = createLimiter(fixedWindow({ limit: 5, per: '1d' }), {
       store: memcachedStore({ port }),
@@ -53,7 +56,7 @@ describe('a store for memcached, in less than a hundred lines,', () => {
     })
   })
 
-  it('is exact with eight processes on one key, and starves none for a second', async () => {
+  it('is exact with eight processes on one key, and starves none of them for a second', async () => {
     const { stdout } = await promisify(execFile)(
       process.execPath,
       ['examples/memcached/race.mjs'],

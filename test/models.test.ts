@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { findProgram } from './find-program.ts'
 
-/** Each protocol, and what it is without one of its parts: Spin must find what goes wrong then. */
+/** Each protocol, and variants that lack one of its parts: Spin must find an error in these. */
 const models = {
   'two-phase': ['NO_ID', 'NO_DEADLINE', 'NO_GIVE_BACK'],
   holds: ['NO_GENERATION', 'NO_EXPIRY_CHECK', 'SHORT_RING', 'FORGOTTEN'],
 }
 
-/** Searches every state of a model; its closing lines have the number of errors. */
+/** Explores every state of a model. The last lines of the output have the number of errors. */
 function search(name: string, ...variant: string[]): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-model-'))
   try {
@@ -36,13 +36,13 @@ describe.each(Object.entries(models))('the model of %s', (name, variants) => {
     findProgram(['gcc'], ['gcc'])
   }, 120_000)
 
-  it('keeps its promises in every state', { timeout: 60_000 }, () => {
+  it('satisfies its assertions in every state', { timeout: 60_000 }, () => {
     const report = search(name)
     expect(report).toContain('errors: 0')
     expect(report).not.toContain('search depth too small')
   })
 
-  it.each(variants)('breaks one in the variant %s', { timeout: 60_000 }, (variant) => {
+  it.each(variants)('violates one in the variant %s', { timeout: 60_000 }, (variant) => {
     expect(search(name, variant)).toMatch(/assertion violated[\s\S]*errors: 1/)
   })
 })

@@ -27,7 +27,7 @@ async function useUp(nginx: Nginx, asked?: Ask): Promise<void> {
 }
 
 describe('nginx, as the document sets it up', () => {
-  it('lets exactly so many of a burst pass as the limit says', async () => {
+  it('admits exactly the limit of a burst', async () => {
     const { nginx, upstream } = await startAll()
     const all = await Promise.all(Array.from({ length: 60 }, () => ask(nginx, '/limited/a')))
     const count = (wanted: number) => all.filter(({ status }) => status === wanted).length
@@ -35,7 +35,7 @@ describe('nginx, as the document sets it up', () => {
     expect(upstream.asked).toHaveLength(5)
   })
 
-  it('tells admitted clients what is left', async () => {
+  it('tells admitted clients their remaining units', async () => {
     const { nginx } = await startAll()
     const { status, headers, body } = await ask(nginx, '/limited/a', { method: 'POST', body: 'hi' })
     expect([status, body]).toEqual([200, 'hi'])
@@ -49,7 +49,7 @@ describe('nginx, as the document sets it up', () => {
     expect(headers).not.toHaveProperty('retry-after')
   })
 
-  it('tells refused clients when to come back', async () => {
+  it('tells refused clients when to retry', async () => {
     const { nginx } = await startAll()
     await useUp(nginx)
     const { status, headers, body } = await ask(nginx, '/limited/a', { method: 'POST', body: 'hi' })
@@ -71,7 +71,7 @@ describe('nginx, as the document sets it up', () => {
     })
   })
 
-  it('passes on what has no limit, and a 403 of the upstream', async () => {
+  it('forwards requests without a limit, and a 403 of the upstream', async () => {
     const { nginx } = await startAll()
     const paths = ['/limited/broken', ...Array<string>(7).fill('/free')]
     expect(await statuses(paths, nginx)).toEqual([
@@ -80,7 +80,7 @@ describe('nginx, as the document sets it up', () => {
     ])
   })
 
-  it('tells clients apart by their addresses', async () => {
+  it('counts clients by their addresses', async () => {
     const { nginx } = await startAll()
     await useUp(nginx, { from: '127.0.0.2' })
     expect((await ask(nginx, '/limited/a', { from: '127.0.0.2' })).status).toBe(429)
@@ -88,7 +88,7 @@ describe('nginx, as the document sets it up', () => {
     expect([other.status, other.headers['x-ratelimit-remaining']]).toEqual([200, '4'])
   })
 
-  it('tells clients apart by a header that it passes on', async () => {
+  it('counts clients by a header that it forwards', async () => {
     const { nginx } = await startAll({ routes: [{ key: [{ from: 'header', name: 'x-api-key' }] }] })
     await useUp(nginx, { headers: { 'x-api-key': 'one' } })
     const by = async (key: string) =>
@@ -96,7 +96,7 @@ describe('nginx, as the document sets it up', () => {
     expect([await by('one'), await by('two')]).toEqual([429, 200])
   })
 
-  it('passes on exactly the header that was counted', async () => {
+  it('forwards exactly the header that was counted', async () => {
     const { nginx, upstream } = await startAll({
       routes: [{ key: [{ from: 'api-key', name: 'x-api-key' }] }],
     })
@@ -108,7 +108,7 @@ describe('nginx, as the document sets it up', () => {
       )
     const said: string[] = []
     for (let i = 0; i < 20; i += 1) said.push((await two('one', 'other')).slice(9, 12))
-    // nginx knows the first one only, or both.
+    // nginx uses the first one only, or both.
     expect([
       Array(20).fill('400'),
       [...Array(5).fill('200'), ...Array(15).fill('429')],
@@ -135,7 +135,7 @@ describe('nginx, as the document sets it up', () => {
     { connection: 'x-forwarded-for, x-forwarded-uri' },
     { authorization: 'Bearer made-up' },
     { origin: 'http://a.example', 'access-control-request-method': 'PUT' },
-  ])('believes no client that sends %o', async (headers) => {
+  ])('ignores forged headers: %o', async (headers) => {
     const { nginx } = await startAll({ settings: { admin: { tokens } } })
     const free = await ask(nginx, '/limited/a', { headers })
     expect([free.status, free.headers['x-ratelimit-remaining']]).toEqual([200, '4'])
@@ -145,7 +145,7 @@ describe('nginx, as the document sets it up', () => {
     expect(preflight.status).toBe(429)
   })
 
-  it('keeps addresses of the deny list out, whatever they send', async () => {
+  it('refuses addresses of the deny list with any headers', async () => {
     const { nginx, upstream } = await startAll({ settings: { denyList: ['127.0.0.2'] } })
     const headers = { forwarded: 'for=203.0.113.7', 'x-forwarded-for': '203.0.113.7' }
     expect((await ask(nginx, '/limited/a')).status).toBe(403)
@@ -175,7 +175,7 @@ describe('nginx, as the document sets it up', () => {
     expect(upstream.asked).toHaveLength(5)
   })
 
-  it('is not fooled by a whole address as path, nor asked by clients itself', async () => {
+  it('is not fooled by an absolute URL, and hides its auth location from clients', async () => {
     const { nginx, upstream } = await startAll()
     await useUp(nginx)
     const whole = (path: string) => `http://other.example${path}`
@@ -185,7 +185,7 @@ describe('nginx, as the document sets it up', () => {
     expect(upstream.asked).toHaveLength(5)
   })
 
-  it('needs a token where the service takes it for a stranger', async () => {
+  it('needs a token if it calls the service by another name than localhost', async () => {
     const settings = { admin: { tokens } }
     const named = (text: string) => swap(text, 'Host localhost;', 'Host sluice.internal;')
     const without = await startAll({ settings, edit: named })
@@ -198,7 +198,7 @@ describe('nginx, as the document sets it up', () => {
     expect((await ask(nginx, '/limited/a')).status).toBe(200)
   })
 
-  it('answers with 500 when the service is down, and asks again when it is back', async () => {
+  it('answers 500 while the service is down, and recovers when it is back', async () => {
     const { nginx, service, upstream } = await startAll()
     await service.close()
     expect((await ask(nginx, '/limited/a')).status).toBe(500)
@@ -206,22 +206,22 @@ describe('nginx, as the document sets it up', () => {
     expect(upstream.asked).toHaveLength(0)
     const { hostname, port } = new URL(service.apiUrl)
     await start(settingsOf({ api: { host: hostname, port: Number(port) } }, routes))
-    // A server that failed is left alone for ten seconds only if there is another.
+    // nginx avoids a failed server for ten seconds only if there is another one.
     expect((await ask(nginx, '/limited/a')).status).toBe(200)
   })
 })
 
-/** The other snippet goes into the server block. */
+/** Adds the fail-open snippet to the server block. */
 const opened = (text: string) => swap(text, '  error_page 403', `${failOpen}  error_page 403`)
 
-describe('nginx that lets requests pass when nobody answers', () => {
-  it('limits as long as the service is there', async () => {
+describe('nginx that fails open', () => {
+  it('limits while the service is up', async () => {
     const { nginx } = await startAll({ edit: opened })
     await useUp(nginx)
     expect((await ask(nginx, '/limited/a')).status).toBe(429)
   })
 
-  it('passes requests on, with their bodies, when it is down', async () => {
+  it('forwards requests, with their bodies, when the service is down', async () => {
     const { nginx, service, upstream } = await startAll({ edit: opened })
     await useUp(nginx)
     await service.close()
@@ -230,17 +230,17 @@ describe('nginx that lets requests pass when nobody answers', () => {
     expect(upstream.asked.at(-1)).toMatchObject({ method: 'POST', url: '/limited/a' })
   })
 
-  it('passes requests on when it is too slow', async () => {
+  it('forwards requests when the service is too slow', async () => {
     const { url: apiUrl } = await serveUpstream(() => {})
     const edit = (text: string) => swap(opened(text), 'read_timeout 5s', 'read_timeout 100ms')
     const { nginx } = await startAll({ apiUrl, edit })
     expect((await ask(nginx, '/limited/a')).status).toBe(200)
   })
 
-  it('lets nobody pass who makes a question that cannot be answered', async () => {
+  it('refuses requests that the service cannot answer', async () => {
     const { nginx, upstream } = await startAll({ edit: opened })
     await useUp(nginx)
-    // Each is as large as nginx allows; together they are more than the service reads.
+    // Each header is as large as nginx allows; together they exceed what the service reads.
     const headers = { 'x-api-key': 'k'.repeat(8_150) }
     const large = await ask(nginx, `/limited/${'a'.repeat(8_150)}`, { headers })
     expect(large.status).toBe(500)

@@ -7,7 +7,7 @@ import { buildLibrary } from './threads/crew.ts'
 
 const run = promisify(execFile)
 const root = resolve(import.meta.dirname, '..')
-/** A project that has installed the packed library, and finds the others above it. */
+/** A project with the packed library installed. It resolves other packages from parent folders. */
 const project = join(root, 'test/jest/.packed')
 
 beforeAll(async () => {
@@ -86,7 +86,7 @@ describe('the packed library', () => {
   )
 })
 
-/** Runs one file of the project in Jest, and gives what it prints. */
+/** Runs one file of the project in Jest, and returns its output. */
 async function jest(file: string, config: object): Promise<string> {
   const options = { rootDir: project, testEnvironment: 'node', ...config }
   writeFileSync(join(project, 'jest.config.json'), JSON.stringify(options))

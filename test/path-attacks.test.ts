@@ -6,7 +6,7 @@ import { as, closeAll, serveUpstream, settingsOf, start } from './server/service
 afterEach(closeAll)
 
 describe('the path of a request', () => {
-  it('passes on byte by byte what is asked for', async () => {
+  it('is forwarded byte for byte', async () => {
     const upstream = await serveUpstream()
     const tiers = { free: [parseRule('unlimited')] }
     const { gatewayUrl } = await start(settingsOf({ tiers }, undefined, upstream.url))
@@ -31,7 +31,7 @@ describe('the path of a request', () => {
     expect(upstream.asked.map(({ url }) => url)).toEqual(targets)
   })
 
-  it('refuses what upstreams read as another path', async () => {
+  it('is refused if an upstream could read another path', async () => {
     const upstream = await serveUpstream()
     const routes = [{ path: '/login', rules: [parseRule('3/1h')] }, { path: '/**' }]
     const { gatewayUrl, apiUrl } = await start(settingsOf({}, routes, upstream.url))
@@ -55,7 +55,7 @@ describe('the path of a request', () => {
     }
   })
 
-  it('counts each spelling of a path that is left', async () => {
+  it('is counted in each accepted spelling', async () => {
     const upstream = await serveUpstream()
     const routes = [{ path: '/login', rules: [parseRule('3/1h')] }, { path: '/**' }]
     const { gatewayUrl } = await start(settingsOf({}, routes, upstream.url))
@@ -77,7 +77,7 @@ describe('the path of a request', () => {
     }
   })
 
-  it('is not fooled by a segment of nothing but parameters', async () => {
+  it('is matched correctly if a segment has only parameters', async () => {
     const rules = [parseRule('1/1h')]
     const routes = [{ path: '/search/*', rules }, { path: '/users/*/y', rules }, { path: '/**' }]
     const { gatewayUrl } = await start(settingsOf({}, routes))

@@ -7,7 +7,7 @@ import { pictures } from '../scripts/pictures.mjs'
 const folder = 'docs/images/algorithms'
 
 describe('the pictures of the algorithms', () => {
-  it('are what the library draws now; else run npm run pictures', () => {
+  it('are up to date; else run npm run pictures', () => {
     expect(readdirSync(folder).sort()).toEqual(Object.keys(pictures()).sort())
     for (const [name, text] of Object.entries(pictures())) {
       expect(readFileSync(`${folder}/${name}`, 'utf8')).toBe(text)

@@ -7,7 +7,7 @@ import { closeAll, serveUpstream, settingsOf, start } from './server/service.ts'
 
 afterEach(closeAll)
 
-describe('requests behind a hang-up that waits for its turn', () => {
+describe('requests pipelined behind a queued hang-up', () => {
   it('are neither parsed nor kept', async () => {
     const held: ServerResponse[] = []
     const upstream = await serveUpstream((_request, response) => void held.push(response))
@@ -33,7 +33,7 @@ describe('requests behind a hang-up that waits for its turn', () => {
       await new Promise((resolve) => socket.write(many, resolve))
     }
     await vi.waitFor(() => expect(there!.bytesRead).toBe(socket.bytesWritten), 20_000)
-    // Those that came at once with the hang-up have been parsed.
+    // Requests that arrived together with the hang-up have been parsed.
     expect(parsed).toBeLessThan(5_000)
     held[0].end('slow')
     await new Promise((resolve) => socket.once('close', resolve))
@@ -42,7 +42,7 @@ describe('requests behind a hang-up that waits for its turn', () => {
   })
 })
 
-describe('a WebSocket behind a request that Node would answer by itself', () => {
+describe('a WebSocket pipelined behind a request that Node answers by itself', () => {
   const head = (more: string) => `GET / HTTP/1.1\r\n${more}\r\n`
   const offer = head('Host: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n')
 
@@ -53,7 +53,7 @@ describe('a WebSocket behind a request that Node would answer by itself', () => 
     const upstream = await serveUpstream()
     const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
     const said = await rawly(gatewayUrl, head('Host: x\r\n') + text + offer, 500)
-    // This upstream takes the offer for a request like any other.
+    // This upstream ignores the upgrade and treats it as an ordinary request.
     expect(said.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9))).toEqual([
       ...['200', status, '200'],
     ])

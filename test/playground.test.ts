@@ -15,7 +15,7 @@ async function left(page: Page, client: string): Promise<number> {
   return Number(await page.locator(`[data-client=${client}] [data-role=remaining]`).innerText())
 }
 
-/** Requests that each algorithm has allowed to the picked client, by the algorithm's name. */
+/** Returns the requests that each algorithm has allowed or refused to the selected client. */
 async function counts(page: Page, role: 'allowed' | 'refused'): Promise<Record<string, number>> {
   const rows = await page.locator('[data-algorithm]').all()
   const all: Record<string, number> = {}
@@ -36,7 +36,7 @@ const all = (value: number) => ({
 })
 
 describe('the playground', () => {
-  it('spends the bucket of the client that asks, and of nobody else', async () => {
+  it('spends only the bucket of the client that sends requests', async () => {
     const page = await open('?per=300d')
     const button = page.getByRole('button', { name: 'Request as alice' })
     for (let i = 0; i < 3; i += 1) await button.click()
@@ -53,7 +53,7 @@ describe('the playground', () => {
     expect([await left(page, 'alice'), await left(page, 'bob')]).toEqual([0, 9])
   })
 
-  it('refills while one watches, and spends while a button is held or a rate is set', async () => {
+  it('refills over time, and spends while a button is held or a rate is set', async () => {
     const page = await open('?limit=10&per=2s')
     const button = page.getByRole('button', { name: 'Request as alice' })
     for (let i = 0; i < 5; i += 1) await button.click()
@@ -83,7 +83,7 @@ describe('the playground', () => {
     await expect.poll(() => page.url()).toMatch(/\/play\?preset=window-edge$/)
   })
 
-  it('is what its address says', async () => {
+  it('is restored from its URL', async () => {
     const page = await open(
       '?algorithm=fixed-window&limit=3&per=2s&preset=window-edge&client=carol',
     )
@@ -102,7 +102,7 @@ describe('the playground', () => {
     )
   })
 
-  it('says what the library says about figures that make no sense', async () => {
+  it('shows the errors of the library for invalid numbers', async () => {
     const page = await open()
     await page.getByLabel('Burst').fill('0')
     expect(await page.getByRole('alert').innerText()).toMatch(/burst must be a whole number/)
@@ -112,13 +112,13 @@ describe('the playground', () => {
     expect(await page.getByRole('alert').innerText()).toMatch(/99/)
     await page.getByLabel('Limit').fill('<b>x</b>')
     expect(await page.getByRole('alert').innerText()).toMatch(/limit must be a whole number/)
-    // Once, not for each algorithm; and nobody copies what does not work.
+    // One error for all algorithms, and no code to copy.
     expect(await page.getByText(/limit must be a whole number/).count()).toBe(1)
     expect(await page.locator('[data-role=code]').count()).toBe(0)
     expect(await page.getByRole('button', { name: 'Copy' }).count()).toBe(0)
   })
 
-  it('takes figures only where they apply', async () => {
+  it('accepts parameters only for algorithms that have them', async () => {
     const page = await open()
     const isDisabled = () =>
       Promise.all(['Burst', 'Queue'].map((name) => page.getByLabel(name).isDisabled()))

@@ -13,24 +13,24 @@ async function warnings(args: string[], env: Record<string, string> = {}): Promi
 }
 
 describe('limits in the memory of one of several processes', () => {
-  it('are warned of once in each worker of a cluster, and not in its primary', async () =>
+  it('cause one warning in each worker of a cluster, and none in its primary', async () =>
     expect(await warnings(['2'])).toBe(2))
 
-  it('are no mistake where each process is to have its own', async () =>
+  it('cause no warning with perProcess', async () =>
     expect(await warnings(['2', 'per process'])).toBe(0))
 
-  it('are no mistake in a process that is the only one', async () =>
-    expect(await warnings(['0'])).toBe(0))
+  it('cause no warning in a single process', async () => expect(await warnings(['0'])).toBe(0))
 
-  // What PM2 5.4 sets: `pm_id` in all modes, `instances` at the start, NODE_APP_INSTANCE also after `pm2 scale`.
+  // What PM2 5.4 sets: `pm_id` in all modes, `instances` at the start, NODE_APP_INSTANCE also after
+  // `pm2 scale`.
   it.each([
     [{ instances: '1', NODE_APP_INSTANCE: '0' }, 0],
     [{ instances: '2', NODE_APP_INSTANCE: '0' }, 1],
     [{ instances: '1', NODE_APP_INSTANCE: '1' }, 1],
-  ])('are warned of under PM2 where it starts several, %o', async (env, count) =>
+  ])('cause a warning under PM2 if it starts several processes, %o', async (env, count) =>
     expect(await warnings(['0'], { pm_id: '3', ...env })).toBe(count),
   )
 
-  it('are none where PM2 runs one process in its cluster mode', async () =>
+  it('cause no warning if PM2 runs one process in cluster mode', async () =>
     expect(await warnings(['1'], { pm_id: '3', instances: '1', NODE_APP_INSTANCE: '0' })).toBe(0))
 })

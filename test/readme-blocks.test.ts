@@ -4,7 +4,7 @@ import { more, rejectsCode, shows, throwsCode } from './readme-compare.ts'
 
 const fence = '```'
 
-/** The module of a block that begins on line 2 of a.md, without its import of the comparisons. */
+/** Returns the module of a block that starts on line 2 of a.md, without its import of comparisons. */
 function moduleOf(...code: string[]): string {
   const [block] = blocksOf('a.md', [`${fence}ts`, ...code, fence].join('\n'))
   return rewritten(block).replace(/^\nimport .*?; /, '')
@@ -13,15 +13,15 @@ function moduleOf(...code: string[]): string {
 describe('the blocks of a document', () => {
   const [right, wrong] = readBlocks('test/fixtures/blocks.md')
 
-  it('run as modules with the library under their own names', () =>
+  it('run as modules that import the library by its package name', () =>
     expect(import(/* @vite-ignore */ right.id)).resolves.toBeDefined())
 
-  it('fail on a wrong value, naming the place, what is shown and what is', () =>
+  it('fail on a wrong value, and report its place, the shown and the actual value', () =>
     expect(import(/* @vite-ignore */ wrong.id)).rejects.toThrow(
       'test/fixtures/blocks.md:23: shows [1, 3], but the value is [ 1, 2 ]',
     ))
 
-  it('are those marked ts; no-run ones do not run', () => {
+  it('are those marked ts, and do not run if marked no-run', () => {
     const text = `${fence}ts\n1 //=> 1\n${fence}\n${fence}sh\nls\n${fence}\n${fence}ts no-run\n2\n${fence}`
     expect(blocksOf('a.md', text)).toEqual([
       { id: 'readme:a.md/0.ts', file: 'a.md', line: 2, code: '1 //=> 1', runs: true },
@@ -29,7 +29,7 @@ describe('the blocks of a document', () => {
     ])
   })
 
-  it('may be inside of longer fences, where they do not count', () =>
+  it('are ignored inside longer fences', () =>
     expect(blocksOf('a.md', `${fence}\`md\n${fence}ts\n1\n${fence}\n${fence}\``)).toEqual([]))
 
   it('must be closed', () =>
@@ -37,23 +37,23 @@ describe('the blocks of a document', () => {
 })
 
 describe('a shown value', () => {
-  it('follows an expression', () =>
+  it('may follow an expression', () =>
     expect(moduleOf('1 + 1 //=> 2')).toBe('readme.shows("a.md:2", "2", (1 + 1), (2)); //=> 2'))
 
-  it('follows the declaration of a variable', () =>
+  it('may follow the declaration of a variable', () =>
     expect(moduleOf('const a = 1 //=> 1')).toBe(
       'const a = 1; readme.shows("a.md:2", "1", a, (1)); //=> 1',
     ))
 
-  it('may stand on the next lines', () =>
+  it('may be on the next lines', () =>
     expect(moduleOf('f({', '  a,', '})', '//=> { b: 1,', '//     c: 2 }', '// done')).toContain(
       'readme.shows("a.md:5", "{ b: 1, c: 2 }", (f({\n  a,\n})), ({ b: 1, c: 2 }));',
     ))
 
-  it('may leave members out, but not inside of a string', () =>
+  it('may leave members out, but not inside a string', () =>
     expect(moduleOf("f() //=> { a: '…', … }")).toContain("({ a: '…', ...readme.more })"))
 
-  it('may be an error, also of a promise', () => {
+  it('may be an error, also that of a promise', () => {
     expect(moduleOf('f() //=> throws A_B')).toContain(
       `readme.throwsCode("a.md:2", 'A_B', () => (f()));`,
     )

@@ -7,7 +7,7 @@ const compare = JSON.stringify(join(import.meta.dirname, 'readme-compare.ts'))
 
 /** Block is the TypeScript between two fences of a document. */
 export interface Block {
-  /** Imported by this name, the block runs as a module of its own. */
+  /** The module name by which a test imports, and so runs, the block. */
   readonly id: string
   readonly file: string
   /** The line of the document where the code begins, counted from 1. */
@@ -17,14 +17,14 @@ export interface Block {
   readonly runs: boolean
 }
 
-/** documents lists README.md, whether it is there or not, and every document under docs/. */
+/** documents lists README.md, even if it is missing, and every document under docs/. */
 export function documents(): string[] {
   const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
   const pages = docs.filter((path) => path.endsWith('.md')).sort()
   return ['README.md', ...pages.map((path) => `docs/${path.replaceAll('\\', '/')}`)]
 }
 
-/** readBlocks gives the blocks of a document, none when it is not there. */
+/** readBlocks returns the blocks of a document; none if it is missing. */
 export function readBlocks(file: string): Block[] {
   return existsSync(join(root, file)) ? blocksOf(file, readFileSync(join(root, file), 'utf8')) : []
 }
@@ -56,9 +56,9 @@ export function blocksOf(file: string, markdown: string): Block[] {
 }
 
 /**
- * rewritten is the block as a module that throws when a value is not as shown. A shown value
+ * rewritten returns the block as a module that throws if a value differs from the shown one. A shown value
  * follows a statement, on its line or the next, as `//=> value` or `//=> throws CODE`; lines of
- * `//` and three spaces go on with it. Only statements outside functions and braces can show
+ * `//` and three spaces continue it. Only statements outside functions and braces can show
  * one, since others may never run. Lines keep the numbers they have in the document.
  */
 export function rewritten({ file, line, code }: Block): string {
@@ -86,7 +86,7 @@ export function rewritten({ file, line, code }: Block): string {
 
 type Statement = ReturnType<typeof parseSync>['program']['body'][number]
 
-/** The statement with a comparison in its place, or behind it. */
+/** Returns the statement replaced or followed by a comparison. */
 function checked(where: string, statement: Statement, source: string, text: string): string {
   const spot = JSON.stringify(where)
   const variable = variableOf(statement)
@@ -119,7 +119,7 @@ function variableOf(statement: Statement): string | undefined {
   return id.type === 'Identifier' ? id.name : undefined
 }
 
-/** The text after `//=>`, with the lines that go on with it. */
+/** Returns the text after `//=>`, with its continuation lines. */
 function shownText(code: string, mark: { start: number }): string {
   const [first, ...rest] = code.slice(mark.start).split('\n')
   const end = rest.findIndex((text) => !/^ *\/\/ {3}/.test(text))

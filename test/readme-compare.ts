@@ -5,12 +5,15 @@ const MORE = Symbol('and more')
 /** more stands for `…`: spread at the end of a shown object or array, it leaves the rest open. */
 export const more: Iterable<symbol> = Object.defineProperty(
   { [MORE]: true, [Symbol.iterator]: () => [MORE].values() },
-  // So that an object it is spread into does not become iterable.
+  // Not enumerable, so that an object that it is spread into does not become iterable.
   Symbol.iterator,
   { enumerable: false },
 )
 
-/** shows throws unless `actual` is the value that the document shows; `text` is how it shows it. */
+/**
+ * shows throws unless `actual` equals the shown value. `text` is that value as the document writes
+ * it.
+ */
 export function shows(where: string, text: string, actual: unknown, shown: unknown): void {
   if (matches(actual, shown)) return
   throw new Error(`${where}: shows ${text}, but the value is ${inspect(actual, { depth: null })}`)
@@ -43,7 +46,7 @@ export async function rejectsCode(
   throwsCode(where, code, outcome)
 }
 
-/** Deep equality, save that a shown literal that ends with `…` has only its members compared. */
+/** Tests deep equality; a shown literal that ends with `…` may lack members of the actual value. */
 function matches(actual: unknown, shown: unknown): boolean {
   if (Array.isArray(actual) && Array.isArray(shown)) {
     const open = shown.at(-1) === MORE

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => redis.stop())
 
 describe('the documents', () => {
-  it('begin with a README.md that shows code and what it gives', () =>
+  it('include a README.md that shows code and its results', () =>
     expect(blocks.map(({ id }) => id)).toContain('readme:README.md/0.ts'))
 
   it('have an app.mjs in README.md that needs no TypeScript', () => {

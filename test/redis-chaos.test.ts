@@ -14,10 +14,10 @@ import { connectTo } from './redis/nodes.ts'
 import { type RedisServer, startRedis } from './redis/server.ts'
 import { until } from './redis/until.ts'
 
-/** An event loop that stood still for half a timeout: somebody else needed the machine. */
+/** An event loop that is blocked this long, half a timeout, was disturbed by other processes. */
 const DISTURBED_MS = 25
 
-/** What is wrong with a fault, as it is told by a machine that was left in peace, if there is one. */
+/** Returns the complaints of an undisturbed run of a fault, if there is one in a few attempts. */
 async function complaints(fault: Fault, options?: RunOptions, isFine = isNothing) {
   for (let tries = 1; ; tries += 1) {
     const run = await runFault(fault, options)
@@ -28,7 +28,7 @@ async function complaints(fault: Fault, options?: RunOptions, isFine = isNothing
 
 const isNothing = (complaints: readonly string[]) => complaints.length === 0
 
-describe('a fleet under load decides in time, within its limits, and goes on after', () => {
+describe('a fleet under load decides in time and within its limits, and recovers after', () => {
   it.each(faults.map((fault) => [fault.name, fault] as const))('%s', async (_, fault) => {
     expect(await complaints(fault)).toEqual([])
   })
@@ -45,7 +45,7 @@ describe('these tests can fail, since they notice that', () => {
   it.each(chaosTwins.map((twin) => [twin.bug, twin] as const))('%s', async (_, twin) => {
     const { fault, options, complaint, besides } = twin
     const others = (all: readonly string[]) => all.filter((each) => !complaint.test(each))
-    // A twin that breaks everything would say nothing about the bug.
+    // A twin that fails every check would prove nothing about its bug.
     const strange = (all: readonly string[]) => others(all).filter((each) => !besides?.test(each))
     const all = await complaints(fault, options, (all) => isNothing(strange(all)))
     expect(strange(all)).toEqual([])
@@ -55,7 +55,7 @@ describe('these tests can fail, since they notice that', () => {
 
 const TIMEOUT_MS = 50
 
-/** What a call may take beyond its timeout, and the lag of the event loop. */
+/** How much longer than its timeout and the lag of the event loop a call may take. */
 const SLACK_MS = 30
 
 const LIMIT = 100
@@ -76,7 +76,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** A limiter that has been used before: its client knows the script. */
+/** Creates a limiter and makes a first call, so that the server has its script. */
 async function limiterOn(client: RedisClient, name: string, options: FailureOptions = {}) {
   const limiter = createLimiter(rule, {
     store: redisStore(client),
@@ -88,12 +88,12 @@ async function limiterOn(client: RedisClient, name: string, options: FailureOpti
   return limiter
 }
 
-/** Waits for Redis to answer: then it has done all that it was asked before, on that connection. */
+/** Waits until Redis answers. It has then executed all earlier commands of that connection. */
 async function answering(limiter: AsyncLimiter): Promise<void> {
   await until(async () => (await limiter.check('warm')).source === 'store', 'Redis answers')
 }
 
-/** Does something while the server stands still. */
+/** Runs an action while the server is stopped. */
 async function whileStopped<T>(action: () => Promise<T>): Promise<T> {
   server.process.kill('SIGSTOP')
   try {
@@ -108,7 +108,7 @@ function block(ms: number): void {
   while (performance.now() < endMs);
 }
 
-/** What Redis says remains of a key, whatever the limiter that is tested believes. */
+/** Returns the remaining units of a key in Redis, through another limiter. */
 async function remainingOf(name: string, key: string): Promise<number> {
   const limiter = createLimiter(rule, { store: redisStore(admin), name, timeoutMs: 20_000 })
   const { source, remaining } = await limiter.peek(key)
@@ -121,7 +121,7 @@ const clients = [
   ['node-redis', 1],
 ] as const
 
-describe.each(clients)('while Redis stands still, by %s,', (client, at) => {
+describe.each(clients)('while Redis is stopped, with %s,', (client, at) => {
   const verbs: [string, (limiter: AsyncLimiter) => Promise<unknown>][] = [
     ['reset', (limiter) => limiter.reset('alice')],
     ['block', (limiter) => limiter.block('alice', '1h')],
@@ -131,7 +131,7 @@ describe.each(clients)('while Redis stands still, by %s,', (client, at) => {
     ['entries', (limiter) => limiter.entries()[Symbol.asyncIterator]().next()],
   ]
 
-  it.each(verbs)('%s rejects in time, and does nothing later', async (verb, call) => {
+  it.each(verbs)('%s rejects in time, and has no effect later', async (verb, call) => {
     const name = `${client} ${verb}`
     const limiter = await limiterOn(connected[at].client, name)
     await limiter.check('alice', 10)
@@ -147,7 +147,7 @@ describe.each(clients)('while Redis stands still, by %s,', (client, at) => {
     expect(await remainingOf(name, 'alice')).toBe(LIMIT - 10)
   })
 
-  it('charge and refund are done in time, to the local share only', async () => {
+  it('charge and refund finish in time, and change the local share only', async () => {
     const name = `${client} charge`
     const limiter = await limiterOn(connected[at].client, name)
     const lag = startLagMeter()
@@ -169,7 +169,7 @@ describe.each(clients)('while Redis stands still, by %s,', (client, at) => {
     const limiter = await limiterOn(connected[at].client, name, { onStoreFailure: 'closed' })
     const { remaining, trips } = await late(name, limiter)
     expect(remaining).toBe(LIMIT)
-    // The last one is that of the answer that was waited for.
+    // The last trip is that of the answer above.
     expect(trips).toBeGreaterThanOrEqual(6)
   })
 
@@ -185,7 +185,7 @@ describe.each(clients)('while Redis stands still, by %s,', (client, at) => {
 })
 
 describe.each(clients)(
-  'while Redis stands still and the event loop is busy, by %s,',
+  'while Redis is stopped and the event loop is busy, with %s,',
   (client, at) => {
     it.each([8, 20])('calls are decided in time, %i ms at a time', async (busyMs) => {
       for (const round of [1, 2, 3]) {
@@ -200,7 +200,7 @@ describe.each(clients)(
   },
 )
 
-/** Asks for 300 ms, and is busy between; how long an answer took at most, and a turn of the loop. */
+/** Makes calls for 300 ms on a busy event loop. Returns the longest call and the longest turn. */
 async function askWhileBusy(limiter: AsyncLimiter, busyMs: number) {
   const startMs = performance.now()
   const sources = new Set<string>()
@@ -224,7 +224,9 @@ async function askWhileBusy(limiter: AsyncLimiter, busyMs: number) {
   return { mostMs, turnMs, sources }
 }
 
-/** Makes calls that time out, on trips of their own; gives what remains, and the trips that arrived. */
+/**
+ * Makes calls that time out, one per trip. Returns the remaining units and the trips that arrived.
+ */
 async function late(name: string, limiter: AsyncLimiter) {
   const before = await scriptsRun()
   await whileStopped(async () => {
@@ -240,14 +242,14 @@ async function late(name: string, limiter: AsyncLimiter) {
   return { trips, remaining: await remainingOf(name, 'alice') }
 }
 
-/** How many scripts Redis has been sent, by their hashes. */
+/** Returns how many scripts Redis has run by hash. */
 async function scriptsRun(): Promise<number> {
   const stats = await admin.info('commandstats')
   return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1])
 }
 
 describe('a call that timed out', () => {
-  it('would spend later if its script had no deadline, so the test of that can fail', async () => {
+  it('spends later if its script has no deadline, which proves the test above', async () => {
     const client: RedisClient = {
       call(command, args) {
         if (command === 'EVALSHA') args[2 + Number(args[1])] = '0'
@@ -263,7 +265,7 @@ describe('a call that timed out', () => {
 describe('an event loop that is blocked for longer than the timeout', () => {
   const BLOCK_MS = 200
 
-  it.each(clients)('makes no timeouts of answers that have arrived, by %s', async (client, at) => {
+  it.each(clients)('times out no answers that have arrived, with %s', async (client, at) => {
     const limiter = await limiterOn(connected[at].client, `${client} blocked`)
     const asked = [
       () => limiter.check('alice'),
@@ -282,22 +284,25 @@ describe('an event loop that is blocked for longer than the timeout', () => {
     }
   })
 
-  it.each(clients)('makes none of what it could not write before, by %s', async (client, at) => {
-    const limiter = await limiterOn(connected[at].client, `${client} unwritten`)
-    const rounds: string[][] = []
-    for (let i = 0; i < 3; i += 1) {
-      await sleep(2 * TIMEOUT_MS)
-      // All but the first wait for its trip.
-      const answers = Array.from({ length: 20 }, () => limiter.check('alice'))
-      block(BLOCK_MS)
-      const sources = (await Promise.all(answers)).map(({ source }) => source)
-      rounds.push([...new Set(sources)])
-    }
-    // In the moment that is left somebody else may have needed the machine.
-    expect(rounds).toContainEqual(['store'])
-  })
+  it.each(clients)(
+    'times out no calls that it could not write before, with %s',
+    async (client, at) => {
+      const limiter = await limiterOn(connected[at].client, `${client} unwritten`)
+      const rounds: string[][] = []
+      for (let i = 0; i < 3; i += 1) {
+        await sleep(2 * TIMEOUT_MS)
+        // All but the first wait for its trip.
+        const answers = Array.from({ length: 20 }, () => limiter.check('alice'))
+        block(BLOCK_MS)
+        const sources = (await Promise.all(answers)).map(({ source }) => source)
+        rounds.push([...new Set(sources)])
+      }
+      // Other processes may have used the CPU in the remaining moment.
+      expect(rounds).toContainEqual(['store'])
+    },
+  )
 
-  it('makes none either when it is blocked again as soon as it has read an answer', async () => {
+  it('times out no answers if it is blocked again right after reading one', async () => {
     const limiter = await limiterOn(connected[0].client, 'blocked again')
     await tick()
     for (let i = 0; i < 3; i += 1) {
@@ -307,7 +312,7 @@ describe('an event loop that is blocked for longer than the timeout', () => {
     }
   })
 
-  it('makes one with a plain timer, so this test can fail', async () => {
+  it('times out with a plain timer, which proves these tests', async () => {
     await tick()
     const answer = admin.ping()
     const late = sleep(TIMEOUT_MS, 'late')

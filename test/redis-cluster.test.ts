@@ -39,7 +39,7 @@ import { until } from './redis/until.ts'
 
 const PREFIX = 'test'
 const keysOfAllSorts = [...hostileKeys, '%7b', '%', '}', '{}x', 'a}b{c', '}:', '😀', '\udc00\ud800']
-/** A rule that gives nothing back while a test lasts. */
+/** A rule that refills nothing during a test. */
 const limit = 1_000
 const rule = fixedWindow({ limit, per: '1d' })
 
@@ -56,31 +56,31 @@ afterAll(async () => {
   await cluster?.stop()
 })
 
-/** A limiter of its own store, which has time enough on a busy machine. */
+/** Creates a limiter with its own store, and a timeout that suits a busy machine. */
 function on(kind: Kind, name: string, rules: Rule | readonly Rule[] = rule): AsyncLimiter {
   const store = redisStore(clients[kind].client, { prefix: PREFIX })
   return createLimiter(rules, { store, name, share: true, timeoutMs: 5_000 })
 }
 
-/** The name of a row of a limiter. */
+/** Returns a function that names the rows of a limiter. */
 function nameIn(limiter: string): (key: string) => string {
   return rowNames(PREFIX, limiter).nameOf
 }
 
-/** The names of all keys on all masters. */
+/** Returns the names of all keys on all masters. */
 async function allNames(pattern: string): Promise<string[]> {
   const pages = cluster.masters.map(({ admin }) => admin.keys(pattern))
   return (await Promise.all(pages)).flat()
 }
 
-/** The slots that the server has for names. */
+/** Returns the slots of names, as the server computes them. */
 async function slotsOnServer(names: readonly string[]): Promise<number[]> {
   const { admin } = cluster.masters[0]
   return Promise.all(names.map(async (name) => Number(await admin.cluster('KEYSLOT', name))))
 }
 
 describe('slotOfName', () => {
-  /** The names for which a slot is not the one of the server. */
+  /** Returns the names whose computed slot differs from the server's. */
   async function misplaced(names: readonly string[], slot: (name: string) => number) {
     const slots = await slotsOnServer(names)
     return names.filter((name, i) => slots[i] !== slot(name))
@@ -91,17 +91,17 @@ describe('slotOfName', () => {
     Array.from({ length: 1 + random.below(12) }, () => random.pick(parts)).join(''),
   )
 
-  it('is the slot that the server has for a row, whatever is in its key', async () => {
+  it('is the slot on the server, for rows of hostile keys too', async () => {
     const names = [...keysOfAllSorts, ...randomKeys].map(nameIn('{slots}/'))
     expect(await misplaced(names, slotOfName)).toEqual([])
   })
 
-  it('would not be if braces stayed in names, so this test can fail', async () => {
+  it('differs if braces stay in names, which proves the test above', async () => {
     const names = randomKeys.map((key) => `${PREFIX}:{${key.replace(/[{}]/g, '')}}a`)
     expect((await misplaced(names, slotOfName)).length).toBeGreaterThan(1_900)
   })
 
-  it('is the slot of all that is kept of a key: of several rules, and a block', async () => {
+  it('is the same for all state of a key: several rules and a block', async () => {
     const rules = [
       rule,
       tokenBucket({ limit, per: '1d', name: '{a}' }),
@@ -128,7 +128,10 @@ describe('redisStore on a Cluster keeps the contract of stores:', () => {
   })
   afterAll(() => ioredis.disconnect())
 
-  /** Each script is told the time of a manual clock, as its last word: it may read no key of another slot. */
+  /**
+   * Each script is told the time of a manual clock, as its last word: it may read no key of another
+   * slot.
+   */
   function make() {
     made += 1
     // Redis must not take the test's past for expired.
@@ -151,9 +154,9 @@ describe('redisStore on a Cluster keeps the contract of stores:', () => {
 })
 
 describe.each(kinds)('a Cluster client of %s', (kind) => {
-  it('can do every verb', () => tryEveryVerb(clients[kind].client))
+  it('supports every verb', () => tryEveryVerb(clients[kind].client))
 
-  it('decides over fields whose rows lie on other nodes, and spends nothing when one refuses', async () => {
+  it('decides over fields with rows on different nodes, and spends nothing when one refuses', async () => {
     const store = redisStore(clients[kind].client, { prefix: PREFIX })
     const limiter = createLimiter(
       [
@@ -167,7 +170,8 @@ describe.each(kinds)('a Cluster client of %s', (kind) => {
     const keys = Array.from({ length: 90 }, (_, i) => ({ user: `user ${i % 3}`, org: 'acme' }))
     const permits = await Promise.all(keys.map((key) => limiter.tryAcquire(key, call)))
     const given = permits.filter(({ allowed }) => allowed)
-    // All at once, some are refused for units that come back: never more than the limit, perhaps less.
+    // All at once: some are refused because of spends that are then taken back. Never more than the
+    // limit.
     expect(given.length).toBeLessThanOrEqual(40)
     expect(given.length).toBeGreaterThan(0)
     const left = async (user: string) =>
@@ -179,7 +183,7 @@ describe.each(kinds)('a Cluster client of %s', (kind) => {
       100 - 2 * given.length,
       40 - given.length,
     ])
-    // One after the other, as many as there are.
+    // One after the other, until one is refused.
     let admitted = given.length
     while ((await limiter.tryAcquire({ user: 'user 1', org: 'acme' }, call)).allowed) admitted += 1
     expect(admitted).toBe(40)
@@ -189,7 +193,7 @@ describe.each(kinds)('a Cluster client of %s', (kind) => {
     expect((await left('user 1')).slice(1)).toEqual([100, 40])
   })
 
-  it('decides many requests in their order, wherever their keys are', async () => {
+  it('decides many requests in order, with keys on any node', async () => {
     const limiter = on(kind, `${kind} many`)
     const requests = Array.from({ length: 500 }, (_, i) => ({
       key: `key ${(i * 7) % 120}`,
@@ -204,7 +208,7 @@ describe.each(kinds)('a Cluster client of %s', (kind) => {
     expect(decisions.map(({ source, remaining }) => [source, remaining])).toEqual(expected)
   })
 
-  it('lists the keys of all masters, each once, and clears its own only', async () => {
+  it('lists the keys of all masters once, and clears only its own', async () => {
     const [limiter, other] = [on(kind, `${kind} listed`), on(kind, `${kind} listed too`)]
     const nameOf = nameIn(`${kind} listed`)
     const spread = cluster.masters.flatMap((master) => cluster.keysOf(master, 60, nameOf))
@@ -225,7 +229,7 @@ describe.each(kinds)('a Cluster client of %s', (kind) => {
     expect(await other.size()).toBe(spread.length)
   })
 
-  it('goes on with what was used when the limits change, with another client too', async () => {
+  it('keeps used units when the limits change, with another client too', async () => {
     const name = `${kind} changed`
     const keys = cluster.masters.flatMap((master) => cluster.keysOf(master, 5, nameIn(name)))
     const larger = fixedWindow({ limit: 5_000, per: '1d' })
@@ -239,7 +243,7 @@ describe.each(kinds)('a Cluster client of %s', (kind) => {
     expect(seen).toMatchObject({ source: 'store', remaining: limit - 43 })
   })
 
-  it('counts a call once when one master has forgotten the script', async () => {
+  it('counts a call once when one master has lost the script', async () => {
     const limiter = on(kind, `${kind} flushed`)
     const nameOf = nameIn(`${kind} flushed`)
     const keys = cluster.masters.map((master) => cluster.keysOf(master, 1, nameOf)[0])
@@ -253,7 +257,7 @@ describe.each(kinds)('a Cluster client of %s', (kind) => {
     expect(await forgetful.admin.info('errorstats')).toContain('errorstat_NOSCRIPT:count=1')
   })
 
-  it('takes few trips for calls of one slot, and one for each of other slots', async () => {
+  it('batches calls of one slot, and makes one trip per other slot', async () => {
     const limiter = on(kind, `${kind} gathered`)
     const [master] = cluster.masters
     const nameOf = nameIn(`${kind} gathered`)
@@ -270,7 +274,7 @@ describe.each(kinds)('a Cluster client of %s', (kind) => {
       return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1])
     }
     await tripsFor(mates, 1)
-    // The first at once, and the others by 128.
+    // The first one at once, and the others in batches of 128.
     expect(await tripsFor(mates, 500)).toBeLessThanOrEqual(1 + Math.ceil(499 / 128))
     expect(await tripsFor(strangers, strangers.length)).toBe(strangers.length)
     expect((await limiter.peek(mates[3])).remaining).toBe(limit - 125)
@@ -299,24 +303,21 @@ describe.each(kinds)('a Cluster client of %s', (kind) => {
 describe('a Cluster client that has just been made', () => {
   const keys = Array.from({ length: 30 }, (_, i) => ({ key: `key ${i}` }))
 
-  it.each([{}, { lazyConnect: true }])(
-    'lists all keys if it is of ioredis: %o',
-    async (options) => {
-      await on('ioredis', 'fresh').checkMany(keys)
-      const client = new Cluster(cluster.addresses.slice(0, 1), options)
-      const store = redisStore(client, { prefix: PREFIX })
-      const size = await createLimiter(rule, {
-        store,
-        name: 'fresh',
-        share: true,
-        timeoutMs: 5_000,
-      }).size()
-      client.disconnect()
-      expect(size).toBe(keys.length)
-    },
-  )
+  it.each([{}, { lazyConnect: true }])('lists all keys with ioredis: %o', async (options) => {
+    await on('ioredis', 'fresh').checkMany(keys)
+    const client = new Cluster(cluster.addresses.slice(0, 1), options)
+    const store = redisStore(client, { prefix: PREFIX })
+    const size = await createLimiter(rule, {
+      store,
+      name: 'fresh',
+      share: true,
+      timeoutMs: 5_000,
+    }).size()
+    client.disconnect()
+    expect(size).toBe(keys.length)
+  })
 
-  it('does not claim to have cleared anything if it is of node-redis', async () => {
+  it('rejects clear with node-redis', async () => {
     const client = createCluster({ rootNodes: [{ socket: cluster.addresses[0] }] })
     const limiter = createLimiter(rule, { store: redisStore(client, { prefix: PREFIX }) })
     await expect(limiter.clear()).rejects.toMatchObject({ code: 'SLUICE_STORE_UNAVAILABLE' })
@@ -325,7 +326,7 @@ describe('a Cluster client that has just been made', () => {
 })
 
 describe('Cluster clients of all kinds together', () => {
-  it('admit the limit, and not one more', async () => {
+  it('admit exactly the limit', async () => {
     const few = tokenBucket({ limit: 50, per: '1d' })
     const limiters = kinds.flatMap((kind) => [on(kind, 'exact', few), on(kind, 'exact', few)])
     const keys = cluster.masters.flatMap((master) => cluster.keysOf(master, 2, nameIn('exact')))
@@ -359,7 +360,7 @@ describe('Cluster clients of all kinds together', () => {
 })
 
 describe('a valkey-glide client of a single server', () => {
-  it('can do every verb', async () => {
+  it('supports every verb', async () => {
     const server = await startRedis('--bind', HOST)
     const addresses = [{ host: HOST, port: server.port }]
     try {
@@ -373,7 +374,7 @@ describe('a valkey-glide client of a single server', () => {
 
 const losses = [
   { loss: 'is killed', place: 0, signal: 'SIGKILL' },
-  { loss: 'stands still', place: 1, signal: 'SIGSTOP' },
+  { loss: 'is stopped', place: 1, signal: 'SIGSTOP' },
 ] as const
 
 describe.each(losses)('when a master $loss under load, and its replica takes over', (each) => {
@@ -385,7 +386,7 @@ describe.each(losses)('when a master $loss under load, and its replica takes ove
   const told = {} as Record<Kind, string[]>
   const limiters = {} as Record<Kind, AsyncLimiter>
 
-  /** Keys of the master that is lost, the first of which no load uses, and of the others. */
+  /** Returns keys of the lost master, the first of which gets no load, and keys of the others. */
   function keysFor(kind: Kind) {
     const { masters, keysOf } = cluster
     const nameOf = nameIn(`${kind} ${loss}`)
@@ -426,7 +427,7 @@ describe.each(losses)('when a master $loss under load, and its replica takes ove
     const lostMs = performance.now()
     masters[place].server.process.kill(signal)
     await until(() => isMaster(replicas[place]), 'the replica is the master')
-    // Only ioredis finds out by itself that a master that stands still is no master any more.
+    // Only ioredis notices by itself that a stopped master has been replaced.
     await until(() => isBackFor(0), 'the store decides again')
     masters[place].server.process.kill('SIGCONT')
     for (const i of kinds.keys()) await until(() => isBackFor(i), 'so it does for all')
@@ -442,7 +443,7 @@ describe.each(losses)('when a master $loss under load, and its replica takes ove
     }
   }, 60_000)
 
-  it.each(kinds)('calls of its slots follow the policy, and the store comes back: %s', (kind) => {
+  it.each(kinds)('calls of its slots follow the policy, and the store recovers: %s', (kind) => {
     expect(complaintsAbout(lost[kind])).toEqual([])
     expect(told[kind]).toContain('degraded')
     expect(told[kind].at(-1)).toBe('recovered')
@@ -452,14 +453,17 @@ describe.each(losses)('when a master $loss under load, and its replica takes ove
     expect(complaintsAboutOthers(others[kind])).toEqual([])
   })
 
-  it.each(kinds)('what was replicated is still used, and listed: %s', async (kind) => {
-    const { steady } = keysFor(kind)
-    const seen = await limiters[kind].peek(steady)
-    expect(seen).toMatchObject({ source: 'store', remaining: limit - 7 })
-    expect(await on(kind, `${kind} ${loss}`).size()).toBe(9 + 8)
-  })
+  it.each(kinds)(
+    'replicated units are still used, and replicated keys listed: %s',
+    async (kind) => {
+      const { steady } = keysFor(kind)
+      const seen = await limiters[kind].peek(steady)
+      expect(seen).toMatchObject({ source: 'store', remaining: limit - 7 })
+      expect(await on(kind, `${kind} ${loss}`).size()).toBe(9 + 8)
+    },
+  )
 
-  it('it would be noticed if nothing had failed over, or something had gone wrong', () => {
+  it('the checks notice a missing failover, and wrong decisions', () => {
     const good = lost.ioredis
     const [first] = good.calls
     const after = { ...first, startMs: good.lostMs + 1, endMs: good.lostMs + 2 }

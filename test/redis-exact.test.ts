@@ -8,7 +8,7 @@ import { useRedis } from './redis/fixture.ts'
 
 const redis = useRedis()
 
-/** Asks Lua for each of these, and gets the answers as texts, so that no number is rounded. */
+/** Computes each of these in Lua, and returns the results as text, so that no number is rounded. */
 const SCRIPT = `${exact}
 local out = {}
 for i = 1, #ARGV, 3 do
@@ -18,7 +18,7 @@ for i = 1, #ARGV, 3 do
 end
 return out`
 
-/** Whole numbers up to 2^52, of every size, and those around the powers of two. */
+/** Whole numbers up to 2^52 of every magnitude, and those around powers of two. */
 const operand = fc.oneof(
   fc.tuple(fc.maxSafeNat(), fc.nat(52)).map(([n, bits]) => n % (2 ** bits + 1)),
   fc.tuple(fc.nat(52), fc.nat(2)).map(([bits, less]) => Math.max(0, 2 ** bits - less)),
@@ -29,7 +29,7 @@ const triple = fc
   .filter(([a, b, c]) => c > 0 && BigInt(a) * BigInt(b) <= BigInt(c) * 2n ** 52n)
 
 describe('the arithmetic of twins', () => {
-  it('divides in Lua as BigInt does, whatever the product', async () => {
+  it('divides products of any size in Lua as BigInt does', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(triple, { minLength: 1, maxLength: 500 }), async (triples) => {
         const told = await redis.client.eval(SCRIPT, 0, ...triples.flat())
@@ -60,12 +60,12 @@ const rule = fc.record({ limit, per }).chain((options) => {
 const call = fc.record({
   verb: fc.constantFrom('wait', 'spend', 'spend', 'refund'),
   cost: fc.oneof(limit, fc.nat(3)),
-  /** Parts of `per` that time goes on, and in which the spend lies that a refund gives back. */
+  /** How far time advances, and how long ago a refunded spend was, as parts of `per`. */
   later: fc.double({ min: 0, max: 0.7, noNaN: true }),
   ago: fc.option(fc.double({ min: 0, max: 2, noNaN: true })),
 })
 
-/** Calls the functions of a twin, and gives the wait and the cells after each call. */
+/** Calls the functions of a twin, and returns the wait and the cells after each call. */
 const calls = (twin: string) => `${exact}
 local t = (function() ${twin} end)()
 local r = cjson.decode(ARGV[1])
@@ -85,7 +85,7 @@ end
 return out`
 
 describe('the twin of a large limit', () => {
-  it('does to the cells what its algorithm does, with debt and refunds of any instant', async () => {
+  it('changes cells as its algorithm does, with debt and refunds of any instant', async () => {
     await fc.assert(
       fc.asyncProperty(rule, fc.array(call, { maxLength: 40 }), async (rule, list) => {
         const { algorithm } = rule
@@ -113,7 +113,7 @@ describe('the twin of a large limit', () => {
   })
 })
 
-/** A rule as twins get it. */
+/** Encodes a rule for twins. */
 function toldOf(rule: Rule): object {
   const { limit, capacity, perUs: per, gapUs: gap, gapRest: rest, gapParts: parts } = rule
   const full = { full: rule.fullUs, full_rest: rule.fullRest }

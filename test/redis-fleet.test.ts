@@ -23,10 +23,10 @@ const message = (child: ChildProcess) =>
     child.once('exit', (code) => reject(new Error(`a node ended with ${code}`)))
   })
 
-/** What nodes admitted, by source and key. */
+/** The units that a node admitted, by source and key. */
 type Admitted = Record<string, Record<string, number>>
 
-/** Runs a fleet of processes on the same keys, while `meanwhile` happens again and again. */
+/** Runs a fleet of processes on the same keys, and calls `meanwhile` repeatedly. */
 async function runFleet(rule: string, keys: string[], meanwhile?: () => Promise<unknown>) {
   const nodes = Array.from({ length: 4 }, (_, i) => {
     const job = { port: redis.server.port, rule, keys, calls: 3_000, clockHours: 5 * i - 7 }
@@ -54,7 +54,7 @@ async function runFleet(rule: string, keys: string[], meanwhile?: () => Promise<
   }
 }
 
-/** The units admitted for a key, by the store's word. */
+/** Returns the units of a key that the store admitted. */
 const totalOf = (admitted: Admitted[], key: string) =>
   admitted.reduce((sum, { store = {} }) => sum + (store[key] ?? 0), 0)
 
@@ -64,11 +64,11 @@ describe('a fleet of processes whose clocks are hours apart', () => {
     '500/1h fixed-window',
     '500/1h sliding-window-log',
     '500/1d sliding-window-counter',
-  ])('admits the limit of each key and not one more: %s', async (rule) => {
+  ])('admits exactly the limit of each key: %s', async (rule) => {
     const keys = ['alice', 'bob', '}{*'].map((key) => `${key} ${rule}`)
     const { admitted } = await runFleet(rule, keys)
     expect(admitted.flatMap(Object.keys).every((source) => source === 'store')).toBe(true)
-    // In an hour's 500 units one comes back every 7.2 s: none, or one or two, in this time.
+    // With 500 per hour one unit refills every 7.2 s: up to two in this time.
     for (const key of keys) {
       expect(totalOf(admitted, key)).toBeGreaterThanOrEqual(500)
       expect(totalOf(admitted, key)).toBeLessThanOrEqual(rule.includes('bucket') ? 502 : 500)
@@ -83,7 +83,7 @@ describe('a fleet of processes whose clocks are hours apart', () => {
     expect(totalOf(admitted, 'flushed')).toBe(1_000)
   })
 
-  it('never admits more while connections are cut, and loses only what was cut off', async () => {
+  it('never admits more while connections are cut, and loses only calls that were cut off', async () => {
     const { admitted, times } = await runFleet('2000/1h fixed-window', ['cut'], () =>
       redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'),
     )
@@ -95,7 +95,7 @@ describe('a fleet of processes whose clocks are hours apart', () => {
 })
 
 describe('on the wire', () => {
-  it('no argument tells Redis the time, but for the deadline', async () => {
+  it('no argument contains the time, except for the deadline', async () => {
     const monitor = await new Redis(redis.server.port, '127.0.0.1').monitor()
     const seen: string[][] = []
     monitor.on('monitor', (_time, args: string[]) => seen.push(args))
@@ -122,7 +122,7 @@ describe('on the wire', () => {
   const isDecision = ([command]: string[]) => /^evalsha$/i.test(command)
 })
 
-describe('an algorithm of the user', () => {
+describe('a user-defined algorithm', () => {
   const { algorithm } = tokenBucket({ limit: 1, per: '1s' })
   const lua = `
     local t = {}
@@ -147,15 +147,15 @@ describe('an algorithm of the user', () => {
     expect((await limiter.peek('alice')).remaining).toBe(5)
   })
 
-  it('is refused if its twin is no text', () => {
+  it('is refused if its twin is not a string', () => {
     expect(() => defineAlgorithm({ ...algorithm, lua: 5 as never })).toThrow(/lua must be a text/)
   })
 
-  it('needs no twin: then the row is read, decided on here and swapped', async () => {
+  it('needs no twin: without one the library reads, decides and swaps the row', async () => {
     expect(await complaintsAbout('', () => true)).toEqual([])
   })
 
-  it('is judged by the suite: a right twin passes, and one that is wrong is noticed', async () => {
+  it('passes the suite with a correct twin, and fails it with a wrong one', async () => {
     const wrong = bucketLua.replace('cost * r.gap - r.full', 'cost * r.gap - 2 * r.full')
     expect(await complaintsAbout(bucketLua, isGcra)).toEqual([])
     expect(await complaintsAbout(wrong, isGcra)).toContain(
@@ -165,7 +165,7 @@ describe('an algorithm of the user', () => {
 
   const isGcra = (name: string) => name.startsWith('gcra')
 
-  /** The names of the cases that fail when this is the twin of these algorithms. */
+  /** Returns the names of the cases that fail with this twin for these algorithms. */
   async function complaintsAbout(
     twin: string,
     isMeant: (name: string) => boolean,

@@ -15,7 +15,7 @@ import { timedStore, type Wire } from './redis/timed.ts'
 
 const redis = useRedis()
 
-/** Counts the trips of scripts, and holds them back until they are let go. */
+/** Counts the trips of scripts, and holds them back until they are released. */
 function createGate() {
   const trips: string[][] = []
   let held: (() => void)[] | undefined
@@ -32,7 +32,7 @@ function createGate() {
     hold() {
       held = []
     },
-    /** Lets the first so many go, or all, and those that come from then on. */
+    /** Releases the first `count` trips, or all of them including later ones. */
     letGo(count?: number) {
       for (const go of held?.splice(0, count ?? held.length) ?? []) go()
       if (count === undefined) held = undefined
@@ -44,7 +44,7 @@ const options = { timeoutMs: 20_000 }
 const rule = tokenBucket({ limit: 10, per: '10s' })
 
 describe('calls on their way to Redis', () => {
-  it('keep their order where the script leaves one to the library, whose limits are new', async () => {
+  it('keep their order if the script leaves one with new limits to the library', async () => {
     const { store } = timedStore(redis.client)
     const tier = (limit: number) => fixedWindow({ limit, per: '1m', by: 'user' })
     const policy = createPolicy({
@@ -68,7 +68,7 @@ describe('calls on their way to Redis', () => {
     ])
   })
 
-  it('go at once when none is under way, and together while one is, 128 at a time', async () => {
+  it('go at once if no trip is in flight, else together, up to 128 at a time', async () => {
     const { wire, trips, hold, letGo } = createGate()
     const { store } = timedStore(redis.client, wire)
     const limiter = createLimiter(rule, { store, ...options })
@@ -88,7 +88,7 @@ describe('calls on their way to Redis', () => {
     expect(decisions.every(({ remaining }) => remaining === 9)).toBe(true)
   })
 
-  it('do not wait for one to a Redis that is so far away that they would be late', async () => {
+  it('do not wait for a trip in flight if the latency is so high that they would be late', async () => {
     const far = {
       async call(command: string, args: string[]) {
         await sleep(15)
@@ -109,11 +109,11 @@ describe('calls on their way to Redis', () => {
       await sleep(1)
     }
     await Promise.all(all)
-    // Together they were late, and nearly none were Redis's.
+    // If they had waited for each other, Redis would have decided hardly any in time.
     expect(sources.filter((source) => source === 'store').length).toBeGreaterThan(150)
   })
 
-  it('name a key once, and are still decided one by one', async () => {
+  it('name a key once per trip, and are decided one by one', async () => {
     const { wire, trips, hold, letGo } = createGate()
     const { store } = timedStore(redis.client, wire)
     const limiter = createLimiter(rule, { store, ...options })
@@ -141,7 +141,7 @@ describe('calls on their way to Redis', () => {
     expect(trips[1].filter((word) => word.endsWith('/hot'))).toHaveLength(1)
   })
 
-  it('make one trip of a whole checkMany, or one for each 128', async () => {
+  it('of a checkMany make one trip per 128', async () => {
     const { wire, trips } = createGate()
     const { store } = timedStore(redis.client, wire)
     const limiter = createLimiter(rule, { store, ...options })
@@ -153,18 +153,18 @@ describe('calls on their way to Redis', () => {
     expect(trips).toHaveLength(4)
   })
 
-  it('that came too late for their deadline spend nothing, and are made again in time', async () => {
+  it('that miss their deadline at Redis spend nothing, and are retried in time', async () => {
     const { wire, trips } = createGate()
     const { store, clock } = timedStore(redis.client, wire)
     const limiter = createLimiter(rule, { store, ...options })
     await limiter.check('alice')
     trips.length = 0
-    // Redis's clock is set forward by an hour: a deadline by the old one has passed.
+    // Redis's clock is set forward by an hour, so a deadline by the old clock has passed.
     clock.advance(3_600_000)
     expect(await limiter.check('alice', 4)).toMatchObject({ remaining: 6, source: 'store' })
     expect(trips).toHaveLength(2)
     expect((await limiter.peek('alice')).remaining).toBe(6)
-    // Several at once go another way.
+    // Several calls at once take another code path.
     clock.advance(3_600_000)
     trips.length = 0
     const both = await limiter.checkMany([{ key: 'alice', cost: 4 }, { key: 'bob' }])
@@ -172,7 +172,7 @@ describe('calls on their way to Redis', () => {
     expect(trips).toHaveLength(2)
   })
 
-  it('about one key keep their order when trips come too late', async () => {
+  it('for one key keep their order when trips miss their deadline', async () => {
     const { wire, trips, hold, letGo } = createGate()
     const { store, clock } = timedStore(redis.client, wire)
     const limiter = createLimiter(fixedWindow({ limit: 200, per: '400d' }), { store, ...options })
@@ -192,7 +192,7 @@ describe('calls on their way to Redis', () => {
   })
 
   const seed = Math.floor(Math.random() * 2 ** 32)
-  it(`of all kinds, gathered, equal the model (seed ${seed})`, async () => {
+  it(`of all kinds, batched, equal the model (seed ${seed})`, async () => {
     const random = seededRandom(seed)
     for (let round = 0; round < 12; round += 1) await playBursts(random, 25)
   })
@@ -200,7 +200,7 @@ describe('calls on their way to Redis', () => {
 
 const keys = ['a', 'b', 'c']
 
-/** Plays bursts of calls that go together, on rules drawn at random, against the model. */
+/** Plays bursts of batched calls with random rules against the model. */
 async function playBursts(random: ReturnType<typeof seededRandom>, bursts: number) {
   const names = Object.keys(ruleMakers)
   const some = [random.pick(names), ...(random.below(2) ? [random.pick(names)] : [])]
@@ -215,7 +215,7 @@ async function playBursts(random: ReturnType<typeof seededRandom>, bursts: numbe
     const nowUs = clock.nowUs()
     const answers: [Promise<Decision>, Decision][] = []
     const others: Promise<void>[] = []
-    // Calls under other rules than the last have no order among them, so all of a burst have one.
+    // Calls with different rules may be reordered, so all calls of a burst have the same rules.
     const [tier, rules] = random.below(4) ? (['a', tiers[0]] as const) : (['b', tiers[1]] as const)
     const capacity = Math.min(...rules.map((each) => each.capacity))
     for (const key of keys) {
@@ -240,7 +240,7 @@ async function playBursts(random: ReturnType<typeof seededRandom>, bursts: numbe
   }
 }
 
-/** Bugs that others have had, put into the script. */
+/** Bugs of other limiters, put into the script. */
 const bugs: [string, string, string][] = [
   ['a refusal is charged', 'if not admits(rules[i], states[i], cost) then return true end', ''],
   ['a refusal of any other call is charged', 'if pass(0) then', 'if pass(0) or true then'],
@@ -277,7 +277,7 @@ describe('the suite, on a script with a bug:', () => {
     })
   }
 
-  it('has nothing to say against the script as it is, sent the same way', async () => {
+  it('accepts the unchanged script', async () => {
     const wire: Wire = (send, command, args) =>
       command === 'EVALSHA' ? Promise.reject(new Error('NOSCRIPT')) : send(command, args)
     expect(await complaintsOf(wire)).toEqual([])

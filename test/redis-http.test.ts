@@ -8,7 +8,7 @@ import { useRedis } from './redis/fixture.ts'
 import { type HttpBridge, startHttpBridge } from './redis/http-bridge.ts'
 import { START_US, TEST_CLOCK_LINE } from './redis/timed.ts'
 
-// A trip over HTTP takes milliseconds, and the scripts are tested at length without it.
+// A trip over HTTP takes milliseconds, and other tests cover the scripts.
 const steps = Number(process.env.SLUICE_STEPS ?? 100)
 const redis = useRedis()
 let bridge: HttpBridge
@@ -22,7 +22,7 @@ const connect = (options = {}) =>
 
 let made = 0
 
-/** A store over HTTP whose scripts read the time of a manual clock. */
+/** Creates a store over HTTP whose scripts read the time of a manual clock. */
 function timedStore() {
   made += 1
   const client = connect()
@@ -60,7 +60,7 @@ describe('redisStore over HTTP', () => {
     const before = bridge.requests()
     const decisions = await Promise.all(checks.map((limiter) => limiter.check('alice')))
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(100)
-    // Calls that wait for a trip go together.
+    // Calls that wait for a trip are batched.
     expect(bridge.requests() - before).toBeLessThan(30)
   })
 
@@ -89,7 +89,7 @@ describe('redisStore over HTTP', () => {
     expect(await limiter.size()).toBe(0)
   })
 
-  it('decides by failure mode where nothing answers', async () => {
+  it('decides by failure mode if no server answers', async () => {
     const away = connect({ url: 'http://127.0.0.1:1', retry: false })
     const limiter = createLimiter(tokenBucket({ limit: 10, per: '1h' }), {
       store: redisStore(away),

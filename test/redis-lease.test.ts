@@ -28,13 +28,13 @@ interface Node {
 }
 
 let names = 0
-/** A name that no other test uses. */
+/** Returns a name that no other test uses. */
 const newName = () => {
   names += 1
   return `test ${names}`
 }
 
-/** A node of a fleet: a limiter with a store of its own. `change` may alter what is sent. */
+/** Creates a node of a fleet: a limiter with its own store. `change` may alter commands. */
 function nodeOf(
   rules: Parameters<typeof createLimiter>[0],
   options: RedisStoreOptions,
@@ -53,7 +53,7 @@ function nodeOf(
   return { limiter: createLimiter(rules, { store, name, timeoutMs: 5_000 }), trips: () => trips }
 }
 
-/** When the next unit comes to a bucket, as its other figures have it. */
+/** Computes `nextAfterMs` of a bucket from the other fields of its decision. */
 const nextIn = (gapMs: number, { capacity, remaining, resetAfterMs }: Decision) =>
   Math.round((resetAfterMs - gapMs * (capacity - remaining - 1)) * 1_000) / 1_000
 
@@ -76,7 +76,7 @@ describe('the deny cache', () => {
     expect((await limiter.check('bob', 5)).source).toBe('store')
   })
 
-  it('names the rules that refuse, as a trip would, and no earlier time than they ask for', async () => {
+  it('names the refusing rules as a trip would, and no earlier retry time', async () => {
     const roomy = fixedWindow({ limit: 1_000, per: '1h', name: 'roomy' })
     const { limiter, trips } = nodeOf([roomy, ten], { denyCache: true })
     const sources: string[] = []
@@ -101,7 +101,7 @@ describe('the deny cache', () => {
     }
   })
 
-  it('lets a caller in at the instant it was told to come back', async () => {
+  it('admits a caller at its retry time', async () => {
     const { limiter } = nodeOf(tokenBucket({ limit: 10, per: '1s' }), { denyCache: true })
     await limiter.check('alice', 10)
     const { retryAfterMs } = await limiter.check('alice')
@@ -110,7 +110,7 @@ describe('the deny cache', () => {
     expect(await limiter.check('alice')).toMatchObject({ allowed: true, source: 'store' })
   })
 
-  it('asks again after maxMs, and sees what others have given back', async () => {
+  it('asks Redis again after maxMs, and sees units that others have refunded', async () => {
     const name = newName()
     const here = nodeOf(ten, { denyCache: { maxMs: 100 } }, name)
     const there = nodeOf(ten, {}, name)
@@ -126,7 +126,7 @@ describe('the deny cache', () => {
     ['a refund', (limiter) => limiter.refund('alice', 1)],
     ['a reset', (limiter) => limiter.reset('alice')],
     ['a clear', (limiter) => limiter.clear()],
-  ])('forgets a refusal upon %s', async (_, free) => {
+  ])('drops a refusal after %s', async (_, free) => {
     const { limiter } = nodeOf(ten, { denyCache: true })
     await limiter.check('alice', 10)
     await limiter.check('alice')
@@ -134,7 +134,7 @@ describe('the deny cache', () => {
     expect(await limiter.check('alice')).toMatchObject({ allowed: true, source: 'store' })
   })
 
-  it('remembers a block, which stays one, and forgets it upon unblock', async () => {
+  it('caches a block as a block, and drops it after unblock', async () => {
     const { limiter, trips } = nodeOf(ten, { denyCache: true })
     await limiter.block('alice', '1m')
     await limiter.check('alice')
@@ -145,7 +145,7 @@ describe('the deny cache', () => {
     expect((await limiter.check('alice')).allowed).toBe(true)
   })
 
-  it('forgets a refusal when the rules change', async () => {
+  it('drops a refusal when the rules change', async () => {
     const policy = createPolicy({ tiers: { free: ten }, defaultTier: 'free' })
     const { limiter } = nodeOf(policy, { denyCache: true })
     await limiter.check('alice', 10)
@@ -154,7 +154,7 @@ describe('the deny cache', () => {
     expect(await limiter.check('alice')).toMatchObject({ allowed: true, source: 'store' })
   })
 
-  it('keeps so many keys and no more', async () => {
+  it('keeps at most maxKeys keys', async () => {
     const { limiter } = nodeOf(tokenBucket({ limit: 1, per: '1h' }), { denyCache: { maxKeys: 10 } })
     const sources: string[] = []
     for (let i = 0; i < 40; i += 1) {
@@ -169,11 +169,11 @@ describe('the deny cache', () => {
 })
 
 describe('a lease', () => {
-  // So slow that nothing refills while a test runs, however long that takes.
+  // So slow that nothing refills during a test.
   const month = tokenBucket({ limit: 1_000, per: '30d' })
   const lease = { units: 100, leaseMs: 1_000 }
 
-  it('saves trips on a busy key, and admits the limit and not one more', async () => {
+  it('saves trips on a busy key, and admits exactly the limit', async () => {
     const { limiter, trips } = nodeOf(month, { lease })
     const all: Decision[] = []
     for (let i = 0; i < 1_200; i += 1) all.push(await limiter.check('alice'))
@@ -185,13 +185,13 @@ describe('a lease', () => {
     const wrong = leased.filter((each) => each.rules[0].nextAfterMs !== nextIn(gapMs, each))
     expect(wrong).toEqual([])
     expect(trips()).toBeLessThan(400)
-    // One after the other, as an exact limiter would say it.
+    // Counting down one by one, like an exact limiter.
     expect(
       all.slice(0, 900).every(({ remaining }, i) => Math.abs(remaining - (999 - i)) <= 1),
     ).toBe(true)
   })
 
-  it('takes billions of units ahead, and admits a limit of 10^12 to the unit', async () => {
+  it('leases billions of units, and admits a limit of 10^12 to the unit', async () => {
     const rule = fixedWindow({ limit: 999_999_999_989, per: '30d' })
     const large = { units: 1_000_000_000_000, leaseMs: 1_000 }
     const name = newName()
@@ -206,14 +206,14 @@ describe('a lease', () => {
     expect((await other.check('alice', 99_999_993_689)).remaining).toBe(0)
   })
 
-  it('takes nothing ahead for a key that is asked about once', async () => {
+  it('leases nothing for a key that is used once', async () => {
     const name = newName()
     const { limiter } = nodeOf(month, { lease }, name)
     await limiter.check('alice')
     expect((await nodeOf(month, {}, name).limiter.peek('alice')).remaining).toBe(999)
   })
 
-  it('is given back when nobody asks any more, and when the limiter closes', async () => {
+  it('is returned when the key becomes idle, and when the limiter closes', async () => {
     const name = newName()
     const { limiter } = nodeOf(month, { lease }, name)
     const other = nodeOf(month, {}, name).limiter
@@ -230,7 +230,7 @@ describe('a lease', () => {
     expect(await left()).toBe(800)
   })
 
-  it('of many nodes together never goes beyond the limit, and strands nothing', async () => {
+  it('of many nodes together never exceeds the limit, and strands no units', async () => {
     const name = newName()
     const nodes = Array.from({ length: 5 }, () => nodeOf(month, { lease }, name).limiter)
     const all = await Promise.all(
@@ -246,7 +246,7 @@ describe('a lease', () => {
     const admitted = all.reduce((sum, each) => sum + each, 0)
     const { remaining } = await nodeOf(month, {}, name).limiter.peek('alice')
     expect(admitted).toBeLessThanOrEqual(1_000)
-    // Some were refused while others still held units; those went back.
+    // Some nodes were refused while others held units, which were returned later.
     expect(admitted + remaining).toBe(1_000)
   })
 
@@ -257,12 +257,12 @@ describe('a lease', () => {
     expect(worst).toBeLessThanOrEqual(0)
   })
 
-  it('keeps to that however large it is, when many nodes give back and take', async () => {
+  it('keeps that bound at any size while many nodes lease and return units', async () => {
     const rule = tokenBucket({ limit: 500, per: '1s' })
     const options = { lease: { units: 5_000, leaseMs: 500 } }
     const name = newName()
     const nodes = Array.from({ length: 8 }, () => nodeOf(rule, options, name).limiter)
-    // Everybody wants a lot, then little, so that much is held and given back; then all at once.
+    // All nodes want much, then little, so that they hold and return many units; then much again.
     const ask = async (forMs: number, pauseMs: number) => {
       const endMs = performance.now() + forMs
       const counts = nodes.map(async (limiter) => {
@@ -284,24 +284,24 @@ describe('a lease', () => {
     await Promise.all(nodes.map((limiter) => limiter.close()))
   })
 
-  it('that is not debited is noticed by that test', async () => {
+  it('that is not debited fails that test', async () => {
     const rule = gcra({ limit: 400, per: '1s', burst: 50 })
     const options = { lease: { units: 40, leaseMs: 200 } }
     const change = (text: string) =>
       text.replace('if changed then spend(ahead) end', 'if changed then spend(0) end')
-    // On a machine that is busy too little may be asked for in one go.
+    // On a busy machine too few requests may be made at a time.
     const excess = () => worstExcess(rule, options, change)
     await expect.poll(excess, { timeout: 20_000 }).toBeGreaterThan(0)
   })
 
-  it('ends with its window, and is not given back to the next', async () => {
+  it('ends with its window, and is not returned to the next', async () => {
     const rule = fixedWindow({ limit: 300, per: '1s' })
     const name = newName()
     const { limiter } = nodeOf(rule, { lease: { units: 100, leaseMs: 60_000 } }, name)
     const other = nodeOf(rule, {}, name).limiter
     for (let i = 0; i < 60; i += 1) await limiter.check('alice')
     const { remaining, resetAfterMs } = await other.peek('alice')
-    // So long that units are still held when the window ends.
+    // So long that the node still holds units when the window ends.
     expect(remaining).toBeLessThan(240)
     await pause(resetAfterMs + 5)
     await other.check('alice', 200)
@@ -310,7 +310,7 @@ describe('a lease', () => {
     expect((await other.peek('alice')).remaining).toBe(99)
   })
 
-  it('is forgotten upon reset, and answers nobody who is blocked', async () => {
+  it('is dropped after reset, and admits no blocked key', async () => {
     const { limiter } = nodeOf(month, { lease })
     for (let i = 0; i < 100; i += 1) await limiter.check('alice')
     await limiter.reset('alice')
@@ -322,11 +322,11 @@ describe('a lease', () => {
     expect((await limiter.peek('alice')).remaining).toBe(900)
   })
 
-  it('is forgotten upon clear, and left alone by other rules and by a cost of nothing', async () => {
+  it('is dropped after clear, and ignored by other rules and by a cost of 0', async () => {
     const larger = tokenBucket({ limit: 2_000, per: '30d' })
     const policy = createPolicy({ tiers: { free: month, pro: larger }, defaultTier: 'free' })
     const { limiter } = nodeOf(policy, { lease })
-    /** Spends until units are held. */
+    /** Spends until the node holds a lease. */
     const spend = async () => {
       do await limiter.check('alice')
       while ((await limiter.peek('alice')).source !== 'lease')
@@ -339,7 +339,7 @@ describe('a lease', () => {
     expect(await limiter.peek('alice')).toMatchObject({ remaining: 1_000, source: 'store' })
   })
 
-  it('on its way obeys a block, a reset and the end', async () => {
+  it('in flight obeys a block, a reset and close', async () => {
     const name = newName()
     const { limiter } = nodeOf(month, { lease }, name)
     const other = nodeOf(month, {}, name).limiter
@@ -361,7 +361,7 @@ describe('a lease', () => {
     await expect.poll(async () => (await other.peek('alice')).remaining).toBe(959)
   })
 
-  it('goes back in time when another limiter of the name has closed', async () => {
+  it('is returned in time when another limiter of the name has closed', async () => {
     const store = redisStore(redis.client, { lease: { units: 100, leaseMs: 200 } })
     const name = newName()
     const [one, two] = [0, 1].map(() =>
@@ -374,7 +374,7 @@ describe('a lease', () => {
     await expect.poll(async () => (await other.peek('alice')).remaining).toBe(940)
   })
 
-  it('is for token buckets, GCRA and fixed windows only', () => {
+  it('works for token buckets, GCRA and fixed windows only', () => {
     const on = (rule: Rule) => () => nodeOf([rule, unlimited()], { lease })
     expect(on(fixedWindow({ limit: 5, per: '1s' }))).not.toThrow()
     for (const make of [leakyBucket, slidingWindowLog] as RuleFactory[]) {
@@ -382,7 +382,7 @@ describe('a lease', () => {
     }
   })
 
-  it('takes options that make sense', () => {
+  it('refuses invalid options', () => {
     expect(() => redisStore(redis.client, { lease: { units: 0 } })).toThrow(/lease.units/)
     expect(() => redisStore(redis.client, { lease: { leaseMs: 5 } as never })).toThrow(
       /lease.units/,
@@ -392,8 +392,8 @@ describe('a lease', () => {
 })
 
 /**
- * Three nodes ask as fast as they can for a while. Gives by how many units at most the admitted in
- * some interval t were more than the rule admits in t + leaseMs.
+ * Lets three nodes make calls as fast as they can. Returns the most units by which admissions in some
+ * interval t exceeded what the rule admits in t + leaseMs.
  */
 async function worstExcess(
   rule: Rule,

@@ -15,7 +15,7 @@ interface Job {
   readonly limit: number
   readonly holdMs: number
   readonly units: number
-  /** What is wrong with the processes. */
+  /** A bug of the processes. */
   readonly broken?: 'held too long' | 'counted by itself'
 }
 
@@ -33,7 +33,7 @@ describe('four processes that hold units of one concurrency limit on Redis', () 
       child.kill('SIGKILL')
     })
 
-  /** Kills and replaces processes at random; what came of it. */
+  /** Kills and replaces processes at random, and returns the result. */
   async function hammer(job: Job, runMs: number) {
     const alive = await Promise.all(Array.from({ length: 4 }, () => start(job)))
     const endMs = performance.now() + runMs
@@ -57,7 +57,7 @@ describe('four processes that hold units of one concurrency limit on Redis', () 
 
   const job = { limit: 10, holdMs: 600, units: 3 }
 
-  it('never hold more than it together, whichever are killed, and all comes back in time', async () => {
+  it('never hold more together while random ones are killed, and all units come back in time', async () => {
     const { killed, heldAtEnd, whole, most, refused } = await hammer(
       { ...job, name: 'hold' },
       4_000,
@@ -70,12 +70,12 @@ describe('four processes that hold units of one concurrency limit on Redis', () 
     expect(heldAtEnd).toBeGreaterThan(0)
   })
 
-  it('hold more where each counts by itself, so that test can fail', async () => {
+  it('hold more if each counts by itself, which proves that test', async () => {
     const { most } = await hammer({ ...job, name: 'apart', broken: 'counted by itself' }, 500)
     expect(most).toBeGreaterThan(job.limit)
   })
 
-  it('hold too long where a hold lasts ten times as long, so that test can fail', async () => {
+  it('hold too long if holds last ten times as long, which proves that test', async () => {
     const { whole } = await hammer({ ...job, name: 'long', broken: 'held too long' }, 500)
     expect(whole.allowed).toBe(false)
   })
@@ -83,7 +83,7 @@ describe('four processes that hold units of one concurrency limit on Redis', () 
 
 type Waiting = Pick<Limiter, 'tryAcquire' | 'acquire'>
 
-/** How long it takes a waiter on one node to get what the other releases: each time, in order. */
+/** Returns how long a waiter on one node takes to get units that the other releases, in order. */
 async function wakesMs(holder: Waiting, waiter: Waiting, times: number): Promise<number[]> {
   const taken: number[] = []
   for (let i = 0; i < times; i += 1) {
@@ -118,7 +118,7 @@ describe('a caller that waits for a unit', () => {
     console.log(
       `${where}: half of them within ${median.toFixed(1)} ms, all in ${most.toFixed(1)} ms`,
     )
-    // Within 100 ms on a machine that does nothing else.
+    // On an idle machine this takes less than 100 ms.
     expect(most).toBeLessThan(1_000)
   })
 })

@@ -15,7 +15,7 @@ import { timedStore } from './redis/timed.ts'
 
 const redis = useRedis()
 
-/** A node of its own: it has met no rules but these. */
+/** Creates a new node, which has seen only these rules. */
 function node(rules: Rule | readonly Rule[] | Policy, name: string): AsyncLimiter {
   return createLimiter(rules, {
     store: redisStore(redis.client),
@@ -28,7 +28,7 @@ function node(rules: Rule | readonly Rule[] | Policy, name: string): AsyncLimite
 const remaining = (each: { readonly remaining: number }) => each.remaining
 
 describe('a row on Redis', () => {
-  it('is one string per key, however many rules wrote it, with its block', async () => {
+  it('is one string per key with all rules and its block', async () => {
     const rules = [
       tokenBucket({ limit: 10, per: '1h', name: 'requests' }),
       fixedWindow({ limit: 5, per: '1d' }),
@@ -47,12 +47,12 @@ describe('a row on Redis', () => {
     expect(await redis.client.keys('sl:one/*')).toEqual([])
   })
 
-  it('of a key without a block, by one rule, has at most 20 bytes for a token bucket', async () => {
+  it('of one token bucket without a block has at most 20 bytes', async () => {
     await node(tokenBucket({ limit: 100, per: '1m' }), 'short').check('alice')
     expect((await redis.client.get('sl:short/alice'))?.length).toBeLessThanOrEqual(20)
   })
 
-  it('counts as used up when it cannot be read, and is repaired', async () => {
+  it('counts as used up if it cannot be decoded, and is repaired', async () => {
     const limiter = node(tokenBucket({ limit: 10, per: '1h' }), 'poisoned')
     const name = 'sl:poisoned/alice'
     const poison = [
@@ -86,7 +86,7 @@ describe('nodes that know different rules', () => {
   const rate = (limit: number) => tokenBucket({ limit, per: '1h', name: 'rate' })
   const quota = fixedWindow({ limit: 50, per: '1d', name: 'quota' })
 
-  it('keep apart, and copy, what rules wrote that they do not know', async () => {
+  it('keep and copy lines of rules that they do not know', async () => {
     const [old, young] = [node([rate(10)], 'known'), node([rate(10), quota], 'known')]
     await young.check('alice', 4)
     expect((await old.check('alice', 3)).remaining).toBe(3)
@@ -98,7 +98,7 @@ describe('nodes that know different rules', () => {
     expect((await young.peek('alice')).rules.map(remaining)).toEqual([4, 40])
   })
 
-  it('stay exact while a limit is rolled out, whichever of them asks', async () => {
+  it('stay exact while a limit is rolled out', async () => {
     const nodes = [node([rate(100)], 'rolled'), node([rate(200)], 'rolled')]
     let used = 0
     for (let i = 0; i < 20; i += 1) {
@@ -110,7 +110,7 @@ describe('nodes that know different rules', () => {
     expect((await nodes[1].peek('alice')).remaining).toBe(100)
   })
 
-  it('drop a line of another rule once the row it stood in has expired', async () => {
+  it('drop a line of another rule once its row would have expired', async () => {
     const { store, clock, prefix } = timedStore(redis.client)
     const on = (rules: Rule[]) => createLimiter(rules, { store, name: 'a', timeoutMs: 5_000 })
     const brief = tokenBucket({ limit: 10, per: '1s', name: 'brief' })
@@ -124,13 +124,13 @@ describe('nodes that know different rules', () => {
     await other.check('alice')
     const row = () => redis.client.get(`${prefix}:a/alice`)
     expect(await row()).toMatch(/brief/)
-    // The row told by its expiry when all of it was fresh: a unit of 10/1h takes 6 minutes.
+    // The row's expiry told when all of it is fresh: one unit of 10/1h takes 6 minutes.
     clock.advance(6 * 60_000)
     await other.check('alice')
     expect(await row()).not.toMatch(/brief/)
   })
 
-  it('agree on a row, in whatever order they met their rules', async () => {
+  it('agree on a row if they met their rules in different orders', async () => {
     const byOrder = (names: readonly string[]) => {
       const tiers: Record<string, Rule> = {
         free: tokenBucket({ limit: 10, per: '1h', name: 'rate' }),
@@ -150,7 +150,7 @@ describe('nodes that know different rules', () => {
     expect(admitted).toEqual({ free: 10, pro: 10 })
   })
 
-  it('agree on a row after FLUSHALL, whoever writes first', async () => {
+  it('agree on a row after FLUSHALL, with either one writing first', async () => {
     const tiers = { a: rate(10), b: tokenBucket({ limit: 1_000, per: '1h', name: 'rate' }) }
     const nodes = [0, 1].map(() => node(createPolicy({ tiers }), 'flushed'))
     await nodes[0].check('alice', 1, { tier: 'a' })

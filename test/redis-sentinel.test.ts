@@ -15,7 +15,7 @@ import { until } from './redis/until.ts'
 const kinds = ['ioredis', 'node-redis'] as const
 type Kind = (typeof kinds)[number]
 
-/** Connects a client of each kind, by way of the Sentinel. */
+/** Connects a client of each kind through the Sentinel. */
 const open: Record<Kind, (sentinel: { host: string; port: number }) => Promise<OpenClient>> = {
   async ioredis(sentinel) {
     const client = new Redis({ sentinels: [sentinel], name: MASTER_NAME })
@@ -48,8 +48,8 @@ afterAll(async () => {
   await watched?.stop()
 })
 
-describe.each(kinds)('by way of a Sentinel, a client of %s', (kind) => {
-  it('can do every verb', () => tryEveryVerb(clients[kind].client))
+describe.each(kinds)('through a Sentinel, a client of %s', (kind) => {
+  it('supports every verb', () => tryEveryVerb(clients[kind].client))
 })
 
 describe('when the master is killed under load, and a Sentinel makes its replica the master', () => {
@@ -96,17 +96,17 @@ describe('when the master is killed under load, and a Sentinel makes its replica
     }
   }, 60_000)
 
-  it.each(kinds)('calls follow the policy, and the store comes back by itself: %s', (kind) => {
+  it.each(kinds)('calls follow the policy, and the store recovers by itself: %s', (kind) => {
     expect(complaintsAbout(seen[kind])).toEqual([])
     expect(told[kind]).toEqual(['degraded', 'recovered'])
   })
 
-  it.each(kinds)('what was replicated is still used: %s', async (kind) => {
+  it.each(kinds)('replicated units are still used: %s', async (kind) => {
     const { source, remaining } = await limiters[kind].peek('steady')
     expect([source, remaining]).toEqual(['store', limit - 7])
   })
 
-  it('it would be noticed if nothing had failed over', () => {
+  it('the checks notice a missing failover', () => {
     const quiet = seen.ioredis.calls.filter(({ endMs }) => endMs < seen.ioredis.lostMs)
     expect(complaintsAbout({ ...seen.ioredis, calls: quiet })).toContain('no fail-over showed')
   })

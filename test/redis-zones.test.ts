@@ -9,7 +9,7 @@ const redis = useRedis()
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** A limiter on a clock of its own, and how many values each answer to its scripts had. */
+/** Creates a limiter on its own clock, and records how many values each script reply had. */
 function made(rules: Parameters<typeof createLimiter>[0]) {
   const answers: number[] = []
   const wire: Wire = async (send, command, args) => {
@@ -34,19 +34,19 @@ function made(rules: Parameters<typeof createLimiter>[0]) {
 }
 
 describe('a calendar window in a time zone on Redis', () => {
-  it('is asked again when its clock is outside the edges it was sent', async () => {
+  it('is retried if Redis’s clock is outside the edges sent', async () => {
     const { ask, clock, stepBack } = made(
       calendarWindow({ limit: 1, per: 'day', zone: 'Asia/Kathmandu' }),
     )
-    // The first question for the time reads the real clock, and the clock of this test is in 2100.
+    // The first request for the time reads the real clock, and this test's clock is in 2100.
     expect(await ask()).toEqual([true, 0, 'store', 1, 2])
     expect(await ask()).toEqual([false, 18.25 * HOUR_MS, 'store', 2])
-    // Into the day before, which was sent as well: nothing opens before the end that is stored.
+    // Into the previous day, whose edges were sent, too: no period opens before the stored end.
     stepBack(DAY_MS)
     expect(await ask()).toEqual([false, 42.25 * HOUR_MS, 'store', 2])
     expect(await ask('bob')).toEqual([true, 0, 'store', 2])
     expect(await ask('bob')).toEqual([false, 18.25 * HOUR_MS, 'store', 2])
-    // To before the edges: that answer is the instant alone.
+    // To before the edges: the reply is the instant alone.
     stepBack(3 * DAY_MS)
     expect(await ask()).toEqual([false, (4 * 24 + 18.25) * HOUR_MS, 'store', 1, 2])
     expect(await ask('carol')).toEqual([true, 0, 'store', 2])
@@ -59,13 +59,13 @@ describe('a calendar window in a time zone on Redis', () => {
     '9/month zone America/Port-au-Prince startsOn 15',
     '9/year startsOn 02-29 zone Etc/GMT+12 name x%y',
     '9/week zone America/Argentina/Buenos_Aires startsOn 7',
-  ])('writes a row that it reads again, for %s', async (text) => {
+  ])('writes a row that it can decode, for %s', async (text) => {
     const { ask, prefix } = made(parseRule(text))
     for (let i = 0; i < 3; i += 1) expect((await ask('alice', 2))[0]).toBe(true)
     expect(await redis.client.get(`${prefix}/alice`)).toMatch(/^[\da-f]+ 6:9\/.* zone /)
   })
 
-  it('keeps what was used when the zone or the first day change', async () => {
+  it('keeps used units when the zone or the first day changes', async () => {
     const rule = (options: object) =>
       calendarWindow({ limit: 9, per: 'month', name: 'quota', ...options })
     const tiers = {

@@ -26,10 +26,10 @@ const steps = Number(process.env.SLUICE_STEPS ?? 2_000)
 const redis = useRedis()
 
 describe('redisStore keeps the contract of stores:', () => {
-  it('has one line that reads the clock', () => {
+  it('has only one line that reads the clock', () => {
     const script = decideScript(new Map())
     expect(script.split(CLOCK_LINE)).toHaveLength(2)
-    // Besides, what expires is compared with the time itself.
+    // Other lines only compare expiries with that time.
     expect(script.replace(/local function expiry[\s\S]*?\nend/, '').match(/'TIME'/g)).toHaveLength(
       1,
     )
@@ -47,7 +47,7 @@ describe('redisStore', () => {
   const on = (client: RedisClient, name: string) =>
     createLimiter(rule, { store: redisStore(client), name, share: true })
 
-  it('lets a state expire when it is fresh, rounded up, and repairs a lost expiry', async () => {
+  it('lets a row expire when it is fresh, rounded up, and repairs a lost expiry', async () => {
     const limiter = on(redis.client, 'expiry')
     const state = 'sl:expiry/alice'
     await limiter.check('alice', 4)
@@ -61,7 +61,7 @@ describe('redisStore', () => {
     expect((await limiter.peek('alice')).remaining).toBe(5)
   })
 
-  it('lets nothing expire a millisecond early or late, however it was written', async () => {
+  it('lets no row expire a millisecond early or late, for all ways of writing it', async () => {
     const { store, clock, prefix } = timedStore(redis.client)
     const tiers = {
       a: tokenBucket({ limit: 10, per: 1 }),
@@ -97,7 +97,7 @@ describe('redisStore', () => {
     expect((await limiter.check('alice')).remaining).toBe(8)
   })
 
-  it('goes on with what was used when the limits change, on another node too', async () => {
+  it('keeps used units when the limits change, on another node too', async () => {
     await on(redis.client, 'changed').check('alice', 4)
     const store = redisStore(redis.client)
     const larger = createLimiter(tokenBucket({ limit: 200, per: '10s' }), {
@@ -109,7 +109,7 @@ describe('redisStore', () => {
     expect((await on(redis.client, 'changed').peek('alice')).remaining).toBe(5)
   })
 
-  it('does not undo what another node spends while limits are carried over', async () => {
+  it('keeps spends of another node while limits are carried over', async () => {
     const make = (client: RedisClient, limit: number) =>
       createLimiter(tokenBucket({ limit, per: '1h' }), {
         ...{ store: redisStore(client), name: 'carried over', share: true, timeoutMs: 5_000 },
@@ -127,11 +127,11 @@ describe('redisStore', () => {
     }
     const limiter = make(slow, 100)
     expect((await limiter.check('alice')).remaining).toBe(45)
-    // The row that was lost is read again, and needs no swap any more.
+    // The row of the lost swap is read again, and needs no second swap.
     expect([swaps, limiter.stats().contended]).toEqual([1, 1])
   })
 
-  it('lists keys, whatever is in them, and clears its own only', async () => {
+  it('lists hostile keys, and clears only its own', async () => {
     const [limiter, other] = [on(redis.client, 'listed'), on(redis.client, 'listed too')]
     const keys = ['alice', '}x', '{}', '*', 'a:b', '\ud800', '\udc00', '%7b', 'é', '😀']
     for (const key of keys) await limiter.check(key)
@@ -144,7 +144,7 @@ describe('redisStore', () => {
     expect((await other.peek('alice')).remaining).toBe(9)
   })
 
-  it('takes no name of a limiter for a pattern', async () => {
+  it('never treats the name of a limiter as a pattern', async () => {
     const others = ['ab', 'a*', 'a?', '[ab]', 'a^', 'a\\b', 'b']
     for (const name of others) {
       const limiters = new Map(others.map((each) => [each, on(redis.client, each)]))
@@ -155,7 +155,7 @@ describe('redisStore', () => {
     }
   })
 
-  it('admits the limit and not one more from many clients at once', async () => {
+  it('admits exactly the limit from many clients at once', async () => {
     const clients = Array.from({ length: 4 }, () => new Redis(redis.server.port, '127.0.0.1'))
     const limiters = clients.map((each) => on(each, 'fleet'))
     const all = await Promise.all(
@@ -177,7 +177,7 @@ describe('redisStore', () => {
     await other.close()
   })
 
-  it('refuses two rules of one name, and keeps those of two algorithms apart', async () => {
+  it('refuses two rules of one name, and separates rules of two algorithms', async () => {
     const store = redisStore(redis.client)
     expect(() => createLimiter([rule, tokenBucket({ limit: 5, per: '1s' })], { store })).toThrow(
       /two rules of one limiter/,
@@ -198,7 +198,7 @@ describe('redisStore', () => {
     expect((await limiter.peek('alice', 1, { tier: 'b' })).remaining).toBe(6)
   })
 
-  it('starts afresh under a name that had another algorithm, and fails nobody', async () => {
+  it('starts with a fresh state if a name gets another algorithm, without errors', async () => {
     const make = (made: Rule) =>
       createLimiter(made, {
         store: redisStore(redis.client),
@@ -211,7 +211,7 @@ describe('redisStore', () => {
     expect(await log.check('alice')).toMatchObject({ remaining: 4, source: 'store' })
   })
 
-  it('answers a long checkMany in order, also when the limits have changed', async () => {
+  it('answers a long checkMany in order, also after the limits have changed', async () => {
     const store = redisStore(redis.client)
     const tiers = {
       a: tokenBucket({ limit: 10, per: '1h' }),
@@ -229,7 +229,7 @@ describe('redisStore', () => {
     expect(all.map(({ allowed }) => allowed)).toEqual(all.map((_, i) => i < 149))
   })
 
-  it('lists what Redis says, or nothing', async () => {
+  it('lists all keys in Redis, or rejects', async () => {
     let isBroken = false
     const shaky = {
       call(command: string, args: string[]) {
@@ -262,7 +262,7 @@ describe('redisStore', () => {
     expect(deadlines).toHaveLength(2)
   })
 
-  it('leaves no timer behind when calls have waited their turn', async () => {
+  it('leaves no timer behind after calls have waited in the queue', async () => {
     const limiter = createLimiter(tokenBucket({ limit: 100, per: '1s', burst: 1 }), {
       store: redisStore(redis.client),
       name: 'waited',
@@ -275,12 +275,12 @@ describe('redisStore', () => {
     expect(timers()).toBeLessThanOrEqual(before + 1)
   })
 
-  it('refuses what is no client', () => {
+  it('refuses anything but a client', () => {
     expect(() => redisStore(Redis as never)).toThrow(/valkey-glide/)
     expect(() => redisStore({} as never)).toThrow(/ioredis, node-redis, valkey-glide or @upstash/)
   })
 
-  it('tells a twin the word of its rule, where `per` is one', async () => {
+  it('passes a calendar period to a twin as r.period', async () => {
     const lua = `
 local t = (function() ${ownTwins.get('fixed-window')} end)()
 local wait = t.wait

@@ -4,7 +4,10 @@ import { runtimes, startOn } from '../scripts/runtimes.mjs'
 import { useRedis } from './redis/fixture.ts'
 import { type HttpBridge, startHttpBridge } from './redis/http-bridge.ts'
 
-/** `npm run test:runtimes` tries all; else those that no other test runs on, and shorter streams. */
+/**
+ * `npm run test:runtimes` tries all. Else only runtimes that no other test uses, with shorter
+ * streams.
+ */
 const all = process.env.SLUICE_RUNTIMES === 'all'
 const steps = all ? 2_000 : 50
 const tried = all ? runtimes : runtimes.filter(({ name }) => !name.startsWith('Node'))

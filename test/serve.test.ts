@@ -19,7 +19,7 @@ afterEach(async () => {
   await closeAll()
 })
 
-/** Runs the command as users do; `said` is all that it has printed. */
+/** Runs the command as users do. `said` is its output so far. */
 function sluice(...words: string[]) {
   const child = spawn(process.execPath, ['packages/server/bin/sluice.js', ...words])
   children.push(child)
@@ -32,7 +32,7 @@ function sluice(...words: string[]) {
   return run
 }
 
-/** Starts the service on a configuration; ports are chosen by the system. */
+/** Starts the service with a configuration, on free ports. */
 async function serve(config: string, ...options: string[]) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   folders.push(folder)
@@ -50,7 +50,7 @@ const limitOf = async (url: string) =>
   (await fetch(url, as('alice'))).headers.get('x-ratelimit-limit')
 
 describe('sluice serve', () => {
-  it('reads its file again on SIGHUP and when it changes, and not if it is wrong', async () => {
+  it('reloads its file on SIGHUP and when it changes, unless the file is invalid', async () => {
     const { child, run, file, write, gateway } = await serve('tiers: { free: 5/1h }\n')
     expect(await limitOf(gateway)).toBe('5')
     write('tiers: { free: 6/1h }\n')
@@ -68,7 +68,7 @@ describe('sluice serve', () => {
     expect(headers.get('x-ratelimit-remaining')).toBe('99')
   })
 
-  it('warns of clients whose key no request can have', async () => {
+  it('warns about clients whose key no request can have', async () => {
     const { run, write } = await serve(
       'tiers: { free: 5/1h }\nclients: { alice: free }\nupstreams: { main: echo }\n',
     )
@@ -79,7 +79,7 @@ describe('sluice serve', () => {
     await expect.poll(() => run.said, { timeout: 5_000 }).toContain('can have the key \\"bob\\"')
   })
 
-  it('says nothing of clients where only programs ask', async () => {
+  it('does not warn about clients if only the API is used', async () => {
     const { child, run } = await serve('tiers: { free: 5/1h }\nclients: { alice: free }\n')
     child.kill('SIGTERM')
     await run.exit
@@ -87,7 +87,7 @@ describe('sluice serve', () => {
     expect(run.said).not.toContain('no request has')
   })
 
-  it('remembers over a restart which tier an operator gave to a client', async () => {
+  it('keeps the tiers that operators assigned over a restart', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
     folders.push(folder)
     const config = `tiers: { free: 5/1h, pro: 50/1h }\nassignments: ${join(folder, 'deep/a.json')}\n`
@@ -106,7 +106,7 @@ describe('sluice serve', () => {
     expect(third.said).toContain('is not a valid file of assignments')
   })
 
-  it('finishes what is under way on SIGTERM, and ends with 0', async () => {
+  it('finishes requests in flight on SIGTERM, and exits with 0', async () => {
     const upstream = await serveUpstream(async (_request, response) => {
       await sleep(300)
       response.end('done')
@@ -118,13 +118,13 @@ describe('sluice serve', () => {
     await sleep(100)
     child.kill('SIGTERM')
     await sleep(50)
-    // Which would end a process that does not listen to it.
+    // SIGHUP would end a process that does not handle it.
     child.kill('SIGHUP')
     expect(await (await under).text()).toBe('done')
     expect(await exit).toBe(0)
   })
 
-  it('ends with 2 for a mistake, and with 1 if its port is taken', async () => {
+  it('exits with 2 for a usage error, and with 1 if its port is in use', async () => {
     const missing = sluice('serve', '--config', '/there/is/none.yaml')
     expect(await missing.exit).toBe(2)
     expect(missing.said).toContain('cannot read')
@@ -139,7 +139,7 @@ describe('sluice serve', () => {
     expect(second.said).not.toContain('    at ')
   })
 
-  it('goes on when Redis is killed, and another goes on when one of two is', async () => {
+  it('keeps deciding when Redis is killed, and when one of two services is', async () => {
     const redis = await startRedis()
     try {
       const config = `tiers: { free: 5/1h }\nstore: redis://127.0.0.1:${redis.port}\nupstreams: { demo: echo }\n`
@@ -162,11 +162,11 @@ describe('sluice serve', () => {
 })
 
 describe('sluice serve --workers', () => {
-  /** Each request on a connection of its own, so that it may reach any of them. */
+  /** Sends each request on its own connection, so that it may reach any worker. */
   const ask = (url: string, user: string) =>
     fetch(url, { headers: { 'x-user': user, connection: 'close' } })
 
-  it('is one service: one limit, one set of figures, one reload', async () => {
+  it('is one service: one limit, one set of metrics, one reload', async () => {
     const redis = await startRedis()
     try {
       const store = `store: { url: redis://127.0.0.1:${redis.port}, timeoutMs: 2000 }\nupstreams: { demo: echo }\n`
@@ -208,7 +208,7 @@ describe('sluice serve --workers', () => {
     }
   })
 
-  it('streams what all of them do', async () => {
+  it('streams the decisions of all workers', async () => {
     const redis = await startRedis()
     try {
       const { gateway, api } = await serve(
@@ -237,7 +237,7 @@ describe('sluice serve --workers', () => {
     }
   })
 
-  it('replaces a worker that ends, and none outlives the primary', async () => {
+  it('replaces a worker that exits, and no worker outlives the primary', async () => {
     const redis = await startRedis()
     try {
       const config = `tiers: { free: 10/1h }\nstore: redis://127.0.0.1:${redis.port}\nupstreams: { demo: echo }\n`
@@ -279,7 +279,7 @@ describe('sluice serve --workers', () => {
     }
   })
 
-  it('does not start where it would multiply limits', async () => {
+  it('refuses to start if it would multiply limits', async () => {
     const alone = sluice('serve', '--workers', '2')
     expect(await alone.exit).toBe(2)
     expect(alone.said).toContain('clients would get up to 2 times their limits')
@@ -294,7 +294,7 @@ describe('sluice serve --workers', () => {
 })
 
 describe('sluice check', () => {
-  it('asks a service once, and tells by its exit code', async () => {
+  it('asks a service once, and reports by its exit code', async () => {
     const { api } = await serve('tiers: { free: 1/1h }\n')
     const first = sluice('check', 'alice', '--api', api)
     expect(await first.exit).toBe(0)

@@ -11,7 +11,7 @@ import { as, closeAll, json, settingsOf, start } from './server/service.ts'
 afterEach(closeAll)
 
 const redis = useRedis()
-/** Where states are kept: what the API answers does not depend on it. */
+/** The stores. The API's answers do not depend on them. */
 const stores = {
   memory: () => settingsOf({}).store,
   redis: () => ({
@@ -47,7 +47,7 @@ async function service(given: Partial<Settings> = {}) {
 }
 
 describe.each(Object.entries(stores))('the decision API on %s', (_name, store) => {
-  it('lets a request on a shadow route pass, and says what would be decided', async () => {
+  it('admits a request on a shadow route, and reports the decision', async () => {
     const { check } = await service({ store: store() })
     const asked = { key: 'alice', cost: 2, route: 'trial' }
     const marks = { status: 200, allowed: true, shadow: true }
@@ -60,7 +60,7 @@ describe.each(Object.entries(stores))('the decision API on %s', (_name, store) =
       { allowed: true, shadow: true, wouldAllow: false },
       { allowed: true, remaining: 0 },
     ])
-    // Only routes in shadow are marked.
+    // Only shadow routes are marked.
     expect((decisions as object[])[1]).not.toHaveProperty('shadow')
     expect((decisions as object[])[1]).not.toHaveProperty('wouldAllow')
   })
@@ -74,7 +74,7 @@ describe.each(Object.entries(stores))('the decision API on %s', (_name, store) =
     expect(never).toMatchObject({ ...blocked, never: true, retryAfterMs: null })
   })
 
-  it('refuses a cost above the capacity with 200, for ever', async () => {
+  it('answers a cost above the capacity with 200 and a permanent refusal', async () => {
     const { check } = await service({ store: store() })
     await check({ key: 'alice', cost: 2 })
     const never = await check({ key: 'alice', cost: 6 })
@@ -91,7 +91,7 @@ describe.each(Object.entries(stores))('the decision API on %s', (_name, store) =
     expect(await check({ key: 'alice', cost: 1_000_000_000_001 })).toMatchObject({ status: 400 })
   })
 
-  it('decides the others of a batch in which some can never pass', async () => {
+  it('decides the rest of a batch in which some requests can never pass', async () => {
     const { check } = await service({ store: store() })
     const { decisions } = await check({
       checks: [
@@ -127,7 +127,7 @@ describe.each(Object.entries(stores))('the decision API on %s', (_name, store) =
     const refunded = await post('/v1/refund', { ...alice, cost: 6 })
     expect(refunded).toEqual({ status: 200, key: 'alice', refunded: 6 })
     expect(await remaining(alice)).toBe(4)
-    // Never beyond full.
+    // Never more than full.
     await post('/v1/refund', { ...alice, cost: 1_000 })
     expect(await remaining(alice)).toBe(5)
 
@@ -145,7 +145,7 @@ describe.each(Object.entries(stores))('the decision API on %s', (_name, store) =
 })
 
 describe('the decision API', () => {
-  it('holds no request on a shadow route', async () => {
+  it('delays no request on a shadow route', async () => {
     const { check } = await service()
     const asked = { key: 'alice', route: 'even' }
     await check(asked)
@@ -154,7 +154,7 @@ describe('the decision API', () => {
     expect(held.rules).toMatchObject([{ delayMs: expect.closeTo(3_600_000, -4) }])
   })
 
-  it('counts and writes down a decision in shadow as such', async () => {
+  it('counts and logs shadow decisions as such', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-api-'))
     const file = join(folder, 'decisions.jsonl')
     const { check, get, post, metrics, close } = await service({
@@ -163,7 +163,7 @@ describe('the decision API', () => {
     const asked = { key: 'alice', cost: 2, route: 'trial' }
     await check({ checks: [asked, asked] })
     await check(asked)
-    // Never: only counted, and not on a shadow route, where nothing is refused.
+    // Costs that can never pass: only counted, except on a shadow route, which refuses nothing.
     await check({ ...asked, cost: 3 })
     await check({ key: 'alice', cost: 6 })
     expect(await get('/v1/top')).toMatchObject({
@@ -200,7 +200,7 @@ describe('the decision API', () => {
     rmSync(folder, { recursive: true })
   })
 
-  it('says of a cost that is none what to send', async () => {
+  it('explains what to send instead of an invalid cost', async () => {
     const { post } = await service()
     const range = 'must be a whole number from 0 to 1,000,000,000,000, got'
     const told = async (path: string, body: object) => {
@@ -237,7 +237,7 @@ describe('the decision API', () => {
     }
   })
 
-  it('lets those charge who may check, and those refund who may reset', async () => {
+  it('lets tokens that may check also charge, and tokens that may reset also refund', async () => {
     const tokens = [
       { token: 'r'.repeat(20), access: 'read' },
       { token: 'f'.repeat(20), access: 'full' },
@@ -255,7 +255,7 @@ describe('the decision API', () => {
     expect((await open.post('/v1/refund', body, proxied)).status).toBe(403)
   })
 
-  it('answers charges while the store is away, as it answers checks', async () => {
+  it('answers charges while the store is down, as it answers checks', async () => {
     const away = { ...stores.redis(), urls: ['redis://127.0.0.1:1'], timeoutMs: 50 }
     const { check, post } = await service({ store: away })
     await check({ key: 'alice' })
@@ -266,7 +266,7 @@ describe('the decision API', () => {
     expect(await check({ key: 'alice', cost: 6 })).toMatchObject({ allowed: false, never: true })
   })
 
-  it('answers as its description says', async () => {
+  it('answers as its OpenAPI description says', async () => {
     const { check, post, get } = await service()
     const { paths } = await get('/v1/openapi.json')
     const trusting = fastify({
@@ -311,7 +311,7 @@ describe('the decision API', () => {
 })
 
 describe('forward auth', () => {
-  it('refuses a cost that can never pass, and names no time to wait', async () => {
+  it('refuses a cost that can never pass, without Retry-After', async () => {
     const overrides = { 'x-user:bob': [parseRule('1/1h')] }
     const { apiUrl } = await start(settingsOf({ overrides }, [{ cost: 2 }]))
     const asked = as('bob', { headers: { 'x-forwarded-uri': '/' } })

@@ -8,7 +8,7 @@ afterEach(closeAll)
 const once = [{ path: '/own', rules: [parseRule('1/1h')] }, { path: '/**' }]
 
 describe('the gateway under attack', () => {
-  it('lets go of an upstream when an upload is broken off', async () => {
+  it('releases the upstream when an upload is aborted', async () => {
     const upstream = await serveUpstream((request, response) => {
       request.resume().once('end', () => response.end())
     })
@@ -22,7 +22,7 @@ describe('the gateway under attack', () => {
       broken += 10
       await expect.poll(() => upstream.asked.filter((each) => each.errored).length).toBe(broken)
     }
-    // Those that are there now wait for the next request, and are used for it.
+    // The present connections are idle, and the next requests reuse them.
     const connections = await new Promise<number>((resolve) =>
       upstream.server.getConnections((_error, count) => resolve(count)),
     )
@@ -30,7 +30,7 @@ describe('the gateway under attack', () => {
     expect((await fetch(`${gatewayUrl}/ok`)).status).toBe(200)
   })
 
-  it('asks an upstream that has enough once, and passes its answer on', async () => {
+  it('does not retry an overloaded upstream, and forwards its answer', async () => {
     const upstream = await serveUpstream((_request, response) => {
       response.writeHead(503, { 'retry-after': '3' }).end()
     })
@@ -39,7 +39,7 @@ describe('the gateway under attack', () => {
     expect(upstream.asked).toHaveLength(1)
   })
 
-  it('answers for an upstream that answers with what is no status', async () => {
+  it('answers for an upstream that sends an invalid status', async () => {
     const upstream = await serveUpstream(({ socket }) => {
       socket.end('HTTP/1.1 999 Odd\r\nContent-Length: 2\r\n\r\nok')
     })
@@ -48,7 +48,7 @@ describe('the gateway under attack', () => {
     expect([response.status, await response.json()]).toMatchObject([502, { status: 502 }])
   })
 
-  it('outlives an upstream that says twice what is about the connection', async () => {
+  it('survives an upstream that repeats connection headers', async () => {
     const upstream = await serveUpstream(({ socket }) => {
       const fields = 'Connection: close\r\nConnection: X-Own\r\nX-Own: 1\r\nX-Kept: 2\r\n'
       socket.end(`HTTP/1.1 200 OK\r\n${fields}Content-Length: 2\r\n\r\nok`)
@@ -58,7 +58,7 @@ describe('the gateway under attack', () => {
     expect([status, headers.get('x-own'), headers.get('x-kept')]).toEqual([200, null, '2'])
   })
 
-  it('calls off what was asked for a client that has gone', async () => {
+  it('aborts the upstream request of a client that has left', async () => {
     const upstream = await serveUpstream(() => {})
     const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
     await rawly(gatewayUrl, 'GET /never HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -66,7 +66,7 @@ describe('the gateway under attack', () => {
     await expect.poll(() => upstream.asked[0].socket.destroyed).toBe(true)
   })
 
-  it('does not pass on a body whose transfer coding it does not undo', async () => {
+  it('does not forward a body with an unsupported transfer coding', async () => {
     const upstream = await serveUpstream()
     const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
     const post = (coding: string) =>
@@ -81,14 +81,14 @@ describe('the gateway under attack', () => {
     expect(await post('Chunked')).toMatch(/^HTTP\/1\.1 200 .*abc/s)
   })
 
-  it('takes bodies from clients that ask first whether they may send them', async () => {
+  it('accepts bodies from clients that send Expect: 100-continue', async () => {
     const upstream = await serveUpstream()
     const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
     const head = 'POST / HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n'
     expect(await rawly(gatewayUrl, `${head}abc`)).toMatch(/100 Continue.*HTTP\/1\.1 200.*abc/s)
   })
 
-  it('counts what looks like the question of a browser', async () => {
+  it('counts requests that look like CORS preflights', async () => {
     const { gatewayUrl } = await start(settingsOf({}, once))
     const preflight = {
       method: 'OPTIONS',
@@ -98,14 +98,14 @@ describe('the gateway under attack', () => {
     expect((await fetch(`${gatewayUrl}/own`, as('a', preflight))).status).toBe(429)
   })
 
-  it('refuses unwanted addresses on open routes, too', async () => {
+  it('refuses denied addresses on routes without limits, too', async () => {
     const { gatewayUrl } = await start(settingsOf({ denyList: ['127.0.0.1'] }, [{ isOpen: true }]))
     expect((await fetch(gatewayUrl)).status).toBe(403)
     const open = await start(settingsOf({ denyList: ['10.0.0.1'] }, [{ isOpen: true }]))
     for (let i = 0; i < 9; i += 1) expect((await fetch(open.gatewayUrl)).status).toBe(200)
   })
 
-  it('passes on what is said about proxies only from those that are listed', async () => {
+  it('forwards proxy headers only from trusted proxies', async () => {
     const upstream = await serveUpstream()
     const made = { 'x-forwarded-for': '9.9.9.9', 'x-real-ip': '9.9.9.9', forwarded: 'for=9.9.9.9' }
     for (const [trustProxy, expected] of [
@@ -119,7 +119,7 @@ describe('the gateway under attack', () => {
     expect(upstream.asked[0].headers['x-real-ip']).toBeUndefined()
   })
 
-  it('knows a host however it is spelt, or refuses it', async () => {
+  it('recognizes all spellings of a host, or refuses them', async () => {
     const { gatewayUrl } = await start(
       settingsOf({}, [
         { host: 'api.example.com', rules: [parseRule('1/1h')], key: [{ from: 'route' }] },
@@ -155,7 +155,7 @@ describe('the gateway under attack', () => {
 })
 
 describe('the API under attack', () => {
-  it('does not take rules that would break a client, and says why', async () => {
+  it('refuses rules that would break a client, and says why', async () => {
     const { apiUrl, gatewayUrl } = await start(settingsOf({}))
     const put = json({ rules: ['5/1h', '9/1m'] }, 'PUT')
     const response = await fetch(`${apiUrl}/v1/clients/x-user%3Aa/rules`, put)
@@ -163,7 +163,7 @@ describe('the API under attack', () => {
     expect((await fetch(gatewayUrl, as('a'))).status).toBe(200)
   })
 
-  it('tells what is wrong with a configuration', async () => {
+  it('reports errors of a configuration', async () => {
     const service = await start(settingsOf({}))
     service.next = () => {
       throw Object.assign(new Error('a.yaml:1:1 tiers: missing'), { problems: [{ line: 1 }] })
@@ -174,14 +174,14 @@ describe('the API under attack', () => {
     expect((await fetch(`${service.apiUrl}/v1/reload`, { method: 'POST' })).status).toBe(400)
   })
 
-  it('does not listen to web pages', async () => {
+  it('refuses requests from web pages', async () => {
     const { apiUrl } = await start(settingsOf({}))
     const headers = { origin: 'http://evil.example' }
     expect((await fetch(`${apiUrl}/v1/reload`, { method: 'POST', headers })).status).toBe(403)
   })
 
   it.each(['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'])(
-    'answers proxies that pass on a content type of %s',
+    'answers proxies that forward a content type of %s',
     async (type) => {
       const { apiUrl } = await start(settingsOf({}))
       const headers = { 'content-type': type, 'x-forwarded-uri': '/a' }
@@ -189,7 +189,7 @@ describe('the API under attack', () => {
     },
   )
 
-  it('answers with problems also to what cannot be read', async () => {
+  it('answers malformed requests with problem documents, too', async () => {
     const { apiUrl } = await start(settingsOf({}))
     for (const path of ['/v1/keys/%', `/v1/keys/${'x'.repeat(7_000)}`]) {
       const { status, headers } = await fetch(`${apiUrl}${path}`)

@@ -12,12 +12,12 @@ import { as, closeAll, json, serveUpstream, settingsOf, start } from './server/s
 
 afterEach(closeAll)
 
-/** Sends raw bytes, and gives the first line of each answer. */
+/** Sends raw bytes, and returns the first line of each response. */
 async function rawly(url: string, text: string): Promise<string[]> {
   return (await talk(url, text)).match(/HTTP\/1\.1 \d+/g) ?? []
 }
 
-/** Sends raw bytes, and gives what was said within 300 ms. */
+/** Sends raw bytes, and returns what arrives within 300 ms. */
 async function talk(url: string, text: string): Promise<string> {
   const { port } = new URL(url)
   const socket = connect(Number(port), '127.0.0.1')
@@ -41,7 +41,7 @@ async function statuses(times: number, url: string, init?: RequestInit): Promise
 }
 
 describe('the gateway', () => {
-  it('passes requests and responses on as they are, and tells of the limits', async () => {
+  it('forwards requests and responses unchanged, and adds rate-limit headers', async () => {
     const upstream = await serveUpstream((request, response) => {
       response.writeHead(201, { 'x-mine': 'yes', 'x-ratelimit-remaining': '9999' })
       request.pipe(response)
@@ -59,7 +59,7 @@ describe('the gateway', () => {
     expect(upstream.asked[0].headers).toMatchObject({ ...trace, baggage: 'k=v' })
   })
 
-  it('passes on every method, every kind of body, and a 304 that tells a length', async () => {
+  it('forwards every method, every kind of body, and a 304 with a Content-Length', async () => {
     const upstream = await serveUpstream((request, response) => {
       if (request.method !== 'GET') request.pipe(response)
       else response.writeHead(304, { 'content-length': '1234', etag: '"x"' }).end()
@@ -82,7 +82,7 @@ describe('the gateway', () => {
     expect([fresh.status, fresh.headers.get('etag')]).toEqual([304, '"x"'])
   })
 
-  it('passes bodies on, also with an offer to speak something else, but none of GET', async () => {
+  it('forwards bodies, also with an Upgrade header, except those of GET', async () => {
     const upstream = await serveUpstream()
     const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
     const offer =
@@ -101,7 +101,7 @@ describe('the gateway', () => {
     expect(upstream.asked).toHaveLength(2)
   })
 
-  it('refuses before the upstream is asked, and each client by itself', async () => {
+  it('refuses before it calls the upstream, per client', async () => {
     const upstream = await serveUpstream()
     const { gatewayUrl } = await start(settingsOf({}, undefined, upstream.url))
     const all = await Promise.all(Array.from({ length: 20 }, () => fetch(gatewayUrl, as('alice'))))
@@ -113,7 +113,7 @@ describe('the gateway', () => {
     expect((await fetch(gatewayUrl, as('bob'))).status).toBe(200)
   })
 
-  it('believes about proxies what it is told to, and says who asked', async () => {
+  it('trusts the configured proxies, and forwards the client address', async () => {
     const upstream = await serveUpstream()
     const direct = await start(settingsOf({}, undefined, upstream.url))
     const made = { 'x-forwarded-for': '6.6.6.6', 'x-forwarded-host': 'evil', connection: 'close' }
@@ -125,7 +125,7 @@ describe('the gateway', () => {
     expect(upstream.asked[1].headers['x-forwarded-for']).toBe('6.6.6.6, 127.0.0.1')
   })
 
-  it('chooses routes, and their rules, costs and keys', async () => {
+  it('selects routes with their rules, costs and keys', async () => {
     const { gatewayUrl } = await start(
       settingsOf({ clients: { 'x-user:pat': 'pro' } }, [
         { path: '/open/**', isOpen: true },
@@ -169,7 +169,7 @@ describe('the gateway', () => {
     }
   })
 
-  it('keeps out what could be read as two requests, and what is too large', async () => {
+  it('refuses request smuggling, and requests that are too large', async () => {
     let whole = 0
     const upstream = await serveUpstream((request, response) => {
       request.resume().once('end', () => {
@@ -190,7 +190,8 @@ describe('the gateway', () => {
       gatewayUrl,
       as('b', { method: 'POST', body: stream, duplex: 'half' } as RequestInit),
     ).catch(() => undefined)
-    // It may be cut off before it reads the answer, but is never passed on as a whole.
+    // The client may be cut off before it reads the answer, but its body is never forwarded as a
+    // whole.
     expect(unknown?.status ?? 413).toBe(413)
     expect(whole).toBe(0)
     expect((await fetch(gatewayUrl, as('c'))).status).toBe(200)
@@ -199,7 +200,7 @@ describe('the gateway', () => {
     expect((await fetch(gatewayUrl, as('d', { headers: header }))).status).toBe(431)
   })
 
-  it('passes WebSockets on, and limits how many are opened', async () => {
+  it('forwards WebSockets, and limits how many are opened', async () => {
     const upstream = await serveUpstream()
     upstream.server.on('upgrade', (request, socket, head) => {
       if (request.url === '/no') return void socket.end('HTTP/1.1 403 Forbidden\r\n\r\n')
@@ -238,7 +239,7 @@ describe('the gateway', () => {
     expect(await ask('/chat')).toMatch(/^HTTP\/1\.1 429 .*retry-after: 7(19|20)/s)
   })
 
-  it('says so when an upstream is not there, or too slow', async () => {
+  it('reports when an upstream is down or too slow', async () => {
     const gone = await start(settingsOf({}, undefined, 'http://127.0.0.1:1'))
     expect((await fetch(gone.gatewayUrl)).status).toBe(502)
     const stuck = await serveUpstream(() => {})
@@ -249,7 +250,7 @@ describe('the gateway', () => {
 })
 
 describe('the API', () => {
-  it('decides, one or many, and says what is wrong', async () => {
+  it('decides single requests and batches, and reports errors', async () => {
     const { apiUrl } = await start(settingsOf({}, [{ name: 'own', rules: [parseRule('2/1h')] }]))
     const check = async (body: unknown): Promise<Record<string, unknown>> => {
       const response = await fetch(`${apiUrl}/v1/check`, json(body))
@@ -327,7 +328,7 @@ describe('the API', () => {
     expect(metrics).not.toContain('alice')
   })
 
-  it('resets, blocks and unblocks a key wherever it is limited', async () => {
+  it('resets, blocks and unblocks a key in all limiters', async () => {
     const { apiUrl, gatewayUrl } = await start(
       settingsOf({}, [
         { path: '/own', rules: [parseRule('1/1h')] },
@@ -357,7 +358,7 @@ describe('the API', () => {
     expect(await both('alice')).toEqual([200, 200])
   })
 
-  it('refuses a blocked key on routes in shadow, too, and notes it as refused', async () => {
+  it('refuses a blocked key on shadow routes, too, and logs it as refused', async () => {
     const { apiUrl, gatewayUrl } = await start(
       settingsOf({}, [{ name: 'trial', rules: [parseRule('1/10s')], shadow: true }]),
     )
@@ -378,7 +379,7 @@ describe('the API', () => {
     expect(metrics).toMatch(/outcome="shadowed",source="store"\} 2\n/)
   })
 
-  it('says of a key that is refused that it is, and for how long', async () => {
+  it('shows that a key is refused, and for how long', async () => {
     const { apiUrl, gatewayUrl } = await start(settingsOf({}))
     expect(await statuses(6, gatewayUrl, as('alice'))).toEqual([...Array(5).fill(200), 429])
     const get = async (path: string) => (await fetch(`${apiUrl}${path}`)).json()
@@ -387,7 +388,7 @@ describe('the API', () => {
     expect(await get('/v1/keys')).toMatchObject({ keys: [refused] })
   })
 
-  it('lists who was given something, and who is blocked', async () => {
+  it('lists assigned tiers and rules, and blocked keys', async () => {
     const given = { clients: { pat: 'pro' }, overrides: { vip: [parseRule('9/1h')] } }
     const { apiUrl } = await start(settingsOf(given, [{ rules: [parseRule('2/1h')] }]))
     const client = (key: string, what: string, body: object) =>
@@ -418,7 +419,7 @@ describe('the API', () => {
     expect((await fetch(`${apiUrl}/v1/clients`, elsewhere)).status).toBe(403)
   })
 
-  it('says what each route would answer to a key, at its own cost', async () => {
+  it('predicts the answer of each route to a key, at the route’s cost', async () => {
     const { apiUrl, gatewayUrl } = await start(
       settingsOf({}, [
         { name: 'open', path: '/open', isOpen: true },
@@ -473,7 +474,7 @@ describe('the API', () => {
     expect(names({ keys: paged, next: null })).toEqual(all)
   })
 
-  it('does nothing for a query that it does not know', async () => {
+  it('refuses unknown query parameters', async () => {
     const { apiUrl, gatewayUrl } = await start(settingsOf({}))
     await fetch(gatewayUrl, as('alice'))
     const ask = async (method: string, path: string) => {
@@ -491,7 +492,7 @@ describe('the API', () => {
     expect((await fetch(`${apiUrl}/v1/keys?fliter=x`, { method: 'HEAD' })).status).toBe(400)
   })
 
-  it('counts by the tier that was asked for, and what no limiter was asked for', async () => {
+  it('counts by the requested tier, and requests that no limiter decided', async () => {
     const overrides = { 'x-user:bob': [parseRule('1/1h')] }
     const { apiUrl, gatewayUrl } = await start(
       settingsOf({ overrides, denyList: ['192.0.2.1'], trustProxy: 1 }, [{ cost: 2 }]),
@@ -511,7 +512,7 @@ describe('the API', () => {
     ])
   })
 
-  it('lets only those in who may', async () => {
+  it('checks the access of tokens', async () => {
     const tokens = [
       { token: 'a'.repeat(20), access: 'read' },
       { token: 'b'.repeat(20), access: 'full' },
@@ -533,7 +534,7 @@ describe('the API', () => {
     expect(await rawly(open.apiUrl, rebound)).toEqual(['HTTP/1.1 403'])
   })
 
-  it('answers proxies that ask before they pass something on', async () => {
+  it('answers the forward-auth requests of proxies', async () => {
     const { apiUrl } = await start(
       settingsOf({}, [{ path: '/limited/**', key: [{ from: 'address' }] }]),
     )
@@ -550,7 +551,7 @@ describe('the API', () => {
     expect((await ask('/limited/a', '203.0.113.2')).status).toBe(200)
     expect((await ask('/else', '203.0.113.1')).status).toBe(200)
     expect((await ask('/x/../limited', '203.0.113.1')).status).toBe(400)
-    // What the client's browser says of itself is not about the proxy.
+    // The client's browser headers do not concern the proxy.
     const browser = {
       'x-original-uri': '/else',
       'sec-fetch-site': 'cross-site',
@@ -566,7 +567,7 @@ describe('the API', () => {
 describe('the service', () => {
   const redis = useRedis()
 
-  it('reads its configuration again under load: no request is dropped, no count forgotten', async () => {
+  it('reloads its configuration under load without dropping requests or counts', async () => {
     const upstream = await serveUpstream()
     const service = await start(settingsOf({}, undefined, upstream.url))
     let isOver = false
@@ -594,11 +595,11 @@ describe('the service', () => {
     isOver = true
     await Promise.all(load)
     expect(seen.filter((status) => status !== 200 && status !== 429)).toEqual([])
-    // Six at most: what was used has been carried over each time.
+    // Six at most, since used units are carried over each time.
     expect(upstream.asked.length).toBe(8 * 6)
   })
 
-  it('changes nothing when the configuration is bad', async () => {
+  it('changes nothing if the configuration is invalid', async () => {
     const service = await start(settingsOf({}))
     await fetch(service.gatewayUrl, as('alice'))
     service.next = () => {
@@ -609,7 +610,7 @@ describe('the service', () => {
     expect(headers.get('x-ratelimit-remaining')).toBe('3')
   })
 
-  it('shares limits with another one over Redis, and goes on without', async () => {
+  it('shares limits with another service over Redis, and continues without it', async () => {
     const store = {
       ...settingsOf({}).store,
       kind: 'redis' as const,
@@ -624,7 +625,7 @@ describe('the service', () => {
     expect(all.filter(({ status }) => status === 429)).toHaveLength(35)
   })
 
-  it('shares tiers and rules of clients with another one over Redis', async () => {
+  it('shares assigned tiers and rules with another service over Redis', async () => {
     const urls = [`redis://127.0.0.1:${redis.server.port}`]
     const store = { ...settingsOf({}).store, kind: 'redis' as const, urls, prefix: 'assigned' }
     const settings = settingsOf({ store, assignments: { kind: 'redis' } })
@@ -639,7 +640,7 @@ describe('the service', () => {
     await expect.poll(() => left(1), { timeout: 5_000 }).toMatch(/^9\d$/)
     await fetch(client(1, 'rules'), json({ rules: ['1000/1h'] }, 'PUT'))
     await expect.poll(() => left(0), { timeout: 5_000 }).toMatch(/^9\d\d$/)
-    // Forgetting what was used is not forgetting who is who.
+    // A reset of used units must keep assigned tiers.
     await fetch(`${two[0].apiUrl}/v1/keys`, { method: 'DELETE' })
     const third = await start(settings)
     two.push(third)
@@ -648,7 +649,7 @@ describe('the service', () => {
     await fetch(client(2, 'tier'), { method: 'DELETE' })
     await expect.poll(() => left(0), { timeout: 5_000 }).toMatch(/^[0-4]$/)
     expect((await fetch(client(0, 'tier'), json({ tier: 'gold' }, 'PUT'))).status).toBe(400)
-    // Whatever somebody writes there, nobody falls over.
+    // Malformed values there must not crash a service.
     await redis.client.hset(
       'assigned:assignments',
       'tier:',
@@ -696,7 +697,7 @@ describe('the service', () => {
     expect(await ready()).toBe(readyStatus)
   })
 
-  it('writes decisions down, and knows clients by their verified tokens', async () => {
+  it('logs decisions, and identifies clients by their verified tokens', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-log-'))
     const file = join(folder, 'decisions.jsonl')
     const secret = 'a secret that is long enough for it'
@@ -724,7 +725,7 @@ describe('the service', () => {
     expect(await ask('alice')).toBe(200)
     expect(await ask('alice')).toBe(429)
     expect(await ask('bob')).toBe(200)
-    // Who makes tokens up is known by the address, however many there are.
+    // Clients with forged tokens are counted by address, for any number of tokens.
     const others = ['x', 'y', 'z'].map((sub) => ask(sub, 'another secret, which is not the one'))
     expect((await Promise.all(others)).sort()).toEqual([200, 200, 429])
     await fetch(`${service.apiUrl}/v1/check`, json({ key: 'carol', cost: 3 }))
@@ -741,12 +742,12 @@ describe('the service', () => {
       ...['127.0.0.1 2', '127.0.0.1 2', '127.0.0.1 2'],
       'carol 3',
     ])
-    // What was asked for over the API is marked: its cost is not that of a route.
+    // Decisions through the API are marked, since their cost is not that of a route.
     expect(told.map(({ api }) => api)).toEqual([...Array(7).fill(undefined), true])
     rmSync(folder, { recursive: true })
   })
 
-  it('lets what is under way finish when it is told to stop', async () => {
+  it('finishes requests in flight when it is stopped', async () => {
     const upstream = await serveUpstream(async (_request, response) => {
       await sleep(200)
       response.end('done')

@@ -13,7 +13,7 @@ afterEach(async () => {
   await closeAll()
 })
 
-/** Serves a gateway without limits; `drain` stops it, and waits so long. */
+/** Serves a gateway without limits. `drain` stops it, and waits for a given time. */
 async function serve(listener: RequestListener) {
   const upstream = await serveUpstream(listener)
   const settings = settingsOf({}, undefined, upstream.url)
@@ -42,7 +42,7 @@ async function serve(listener: RequestListener) {
   return { upstream, log, ask, drain: (ms: number) => drain(performance.now() + ms) }
 }
 
-/** Whether nobody listens there any more. */
+/** Tells whether no server listens on the port. */
 function isDeaf(port = 0): Promise<boolean> {
   const socket = connect(port, '127.0.0.1')
   return once(socket, 'connect').then(
@@ -51,8 +51,8 @@ function isDeaf(port = 0): Promise<boolean> {
   )
 }
 
-describe('a gateway that finishes what is under way', () => {
-  it('refuses what comes next on a connection, and hangs up', async () => {
+describe('a gateway that drains', () => {
+  it('refuses further requests on a connection, and hangs up', async () => {
     const { upstream, ask, drain } = await serve((request, response) => {
       request.resume().once('end', () => response.end('done'))
     })
@@ -81,8 +81,8 @@ describe('a gateway that finishes what is under way', () => {
   })
 })
 
-describe('a gateway that waits no longer', () => {
-  it('does not blame the upstream for requests that it cuts', async () => {
+describe('a gateway whose drain has timed out', () => {
+  it('does not count the requests that it cuts as upstream failures', async () => {
     const { upstream, log, ask, drain } = await serve(() => {})
     const asked = [
       ask('GET / HTTP/1.1\r\nHost: x\r\n\r\n'),

@@ -57,7 +57,7 @@ routes:
   - { name: rest, path: /api/** }
 `
 
-/** Who asks for what, in this order. */
+/** The requests of the log, in order. */
 const asked: readonly (readonly [client: string, method: string, target: string])[] = [
   ...Array.from({ length: 9 }, () => ['192.0.2.1', 'GET', '/health'] as const),
   ...Array.from({ length: 4 }, () => ['192.0.2.1', 'POST', '/LOGIN/'] as const),
@@ -88,7 +88,7 @@ const json = asked
   .join('\n')
 
 describe('the routes of a configuration', () => {
-  it('refuse of a log what the gateway refuses', async () => {
+  it('refuse the requests of a log that the gateway refuses', async () => {
     const { gatewayUrl, apiUrl } = await start({
       ...readConfig(yaml, 'a.yaml', {}),
       listen: { host: '127.0.0.1', port: 0 },
@@ -128,7 +128,7 @@ describe('the routes of a configuration', () => {
     }
   })
 
-  it('are told by name, with their costs, and shadow refuses nobody', async () => {
+  it('are reported by name, with their costs, and shadow routes refuse nothing', async () => {
     const text = await output(['--config', fileOf(yaml), '--top', '0'], combined)
     const lines = text.split('\n')
     const from = lines.findIndex((line) => line.startsWith('  route'))
@@ -152,7 +152,7 @@ describe('the routes of a configuration', () => {
     expect(cells).toContain(',trial (shadow),3,3,2 (66.7 %),')
   })
 
-  it('are known by their name in a decision log, which counts at the costs of now', async () => {
+  it('are recognized by name in a decision log, at the present costs', async () => {
     const line = (route: string, more = {}) =>
       JSON.stringify({ time: '2026-11-16T18:00:00Z', key: 'a', route, cost: 1, ...more })
     const decided = { outcome: 'allowed' }
@@ -168,12 +168,12 @@ describe('the routes of a configuration', () => {
       { route: 'each', mode: 'limited', requests: 1, units: 2, refused: 0 },
     ])
     expect(report.byRule).toContainEqual({ rule: 'cost above capacity', refused: 1 })
-    // A cost that somebody names counts.
+    // An explicit cost counts.
     const named = await reportOf(yaml, lines.join('\n'), '--cost-field', 'cost')
     expect(named.byRoute[0]).toMatchObject({ route: 'search', units: 3 })
   })
 
-  it('that differ only in their upstream need no path', async () => {
+  it('that differ only in their upstream need no path in the log', async () => {
     const same = `
 tiers: { free: 4/1h }
 upstreams: { a: 'http://127.0.0.1:1', b: 'http://127.0.0.1:2' }
@@ -192,13 +192,13 @@ routes:
     expect((await reportOf(same.replace('cost: 2 }', 'cost: 3 }'), line)).units).toBe(2)
   })
 
-  it('say what they did not look at', async () => {
+  it('report the settings that they ignored', async () => {
     const lists = yaml.replace('key: address', 'key: address\ndenyList: [192.0.2.1]')
     expect((await reportOf(lists, combined)).leftOut).toEqual(['denyList'])
     expect(await output(['--config', fileOf(lists)], combined)).toContain('not looked at: denyList')
   })
 
-  it('in shadow make no client come again', async () => {
+  it('in shadow mode cause no retries', async () => {
     const scenario = ['--scenario', 'retry-storm', '--clients', '2', '--for', '10s', '--json']
     const retriesOf = async (more: string) => {
       const file = fileOf(`tiers: { free: 1/1h }\nroutes: [{ path: /**${more} }]\n`)
@@ -210,7 +210,7 @@ routes:
   })
 })
 
-describe('a configuration that a log says too little for', () => {
+describe('a configuration that needs fields the log lacks', () => {
   const at = '"time":"2026-11-16T18:00:00Z","ip":"192.0.2.1"'
   const line = (more: string) => `{${at}${more}}`
   const routes = (route: string, key = 'address') =>
@@ -233,7 +233,7 @@ describe('a configuration that a log says too little for', () => {
       ...['{"time":1,"key":"a","outcome":"allowed","route":"b"}', /names the route "b".*"\/a"/],
     ],
   ] as [string, string, string, RegExp][])(
-    'is refused: there is not %s',
+    'is refused: the log lacks %s',
     async (_, text, log, why) => expect(reportOf(text, log)).rejects.toThrow(why),
   )
 
@@ -242,7 +242,7 @@ describe('a configuration that a log says too little for', () => {
       output(['--scenario', 'steady', '--config', fileOf(routes('path: /a, cost: 2'))], ''),
     ).rejects.toThrow(/depend on the path of a request.*access log/))
 
-  it('is taken if the log is said to tell: the path, the method, the host and the key', async () => {
+  it('is accepted if options name the fields of path, method, host and key', async () => {
     const text = routes('path: /a, methods: [PUT], host: a.example, cost: 0', 'header:x-user')
     const fields = ['--path-field', 'x.p', '--method-field', 'm', '--host-field', 'h']
     const args = [...fields, '--key-field', 'k']

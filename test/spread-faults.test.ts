@@ -9,7 +9,7 @@ const TIMEOUT_MS = 40
 const nowUs = () => Math.floor((performance.timeOrigin + performance.now()) * 1_000)
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-/** Single rows, whose requests and replies are lost, or come late, now and then. */
+/** Creates single rows whose requests and replies are randomly lost or late. */
 function faultyRows(random: Random, faults: { isOn: boolean }): RemoteRows {
   const rows = new Map<string, { text: string; version: number }>()
   let versions = 0
@@ -46,11 +46,11 @@ function faultyRows(random: Random, faults: { isOn: boolean }): RemoteRows {
   }
 }
 
-/** How many spends a row remembers that may be taken back. */
+/** Counts the pending spends that a row remembers. */
 const remembered = (text: string | null) => (text ?? '').split('? ~').length - 1
 
-describe('a decision over rows that go one by one', () => {
-  it('takes back once what has no reply', async () => {
+describe('a decision that spends from its rows one by one', () => {
+  it('takes a spend without a reply back, once', async () => {
     const random = seededRandom(5)
     const inner = faultyRows(random, { isOn: false })
     let lost = 0
@@ -85,7 +85,7 @@ describe('a decision over rows that go one by one', () => {
     expect([lost > 5, admitted > 5]).toEqual([true, true])
   })
 
-  it.each([1, 2])('is never over any rule, whatever is lost (seed %i)', async (seed) => {
+  it.each([1, 2])('never exceeds a rule under random losses (seed %i)', async (seed) => {
     const faults = { isOn: true }
     const rows = faultyRows(seededRandom(seed), faults)
     const rules = [
@@ -105,7 +105,7 @@ describe('a decision over rows that go one by one', () => {
       admitted += passed
       byUser[user] += passed
     }
-    // What is still on its way comes, or is taken back.
+    // Wait until requests in flight have arrived or were taken back.
     await pause(6 * TIMEOUT_MS)
     faults.isOn = false
     const [first] = nodes
@@ -115,10 +115,10 @@ describe('a decision over rows that go one by one', () => {
       return [LIMIT - own.remaining, LIMIT + 5 - org.remaining]
     }
     const [[a, org], [b]] = [await used('a'), await used('b')]
-    // Every unit that was admitted is spent, so none was given back twice.
+    // All admitted units are spent, so none was taken back twice.
     expect([a >= byUser.a, b >= byUser.b, org >= admitted]).toEqual([true, true, true])
     expect([a <= LIMIT, b <= LIMIT, org <= LIMIT + 5]).toEqual([true, true, true])
-    // Only a take-back that was lost itself leaves units spent.
+    // Excess units stay spent only if a take-back was lost itself.
     expect(org - admitted).toBeLessThan(LIMIT / 2)
     expect(admitted).toBeGreaterThan(LIMIT / 4)
   })

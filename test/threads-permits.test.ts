@@ -10,12 +10,14 @@ const timeout = 60_000 + runMs
 
 beforeAll(buildLibrary, 60_000)
 
-/** Words that threads write: how many are at work, the most units held, refusals; and how many records. */
+/**
+ * Words that threads write: threads at work, the most units held, refusals; and number of records.
+ */
 const [READY, MOST, REFUSED, COUNT, RECORDS] = [0, 2, 3, 4, 64]
 
 interface Run {
   readonly crew: Crew
-  /** Starts a thread; each has a number of its own. */
+  /** Starts a thread with its own number. */
   start(number: number): Worker
   /** The longest step of the clock. */
   readonly tickUs: number
@@ -24,7 +26,7 @@ interface Run {
   isOver?(crew: Crew): boolean
 }
 
-/** Lets threads work, moves their clock, and terminates them at random; gives how many. */
+/** Runs threads, moves their clock, and terminates them at random. Returns how many it terminated. */
 async function hammer({ crew, start, tickUs, terminates = true, isOver }: Run): Promise<number> {
   let started = 0
   const alive = new Set<Worker>()
@@ -38,7 +40,7 @@ async function hammer({ crew, start, tickUs, terminates = true, isOver }: Run): 
   while (performance.now() < endMs && !isOver?.(crew)) {
     await setTimeout(Math.random() * 10)
     crew.advance(Math.floor(Math.random() * tickUs))
-    // Only once all are at work.
+    // Only once all threads are at work.
     if (!terminates || Atomics.load(crew.words, READY) < started) continue
     const [oldest] = alive
     alive.delete(oldest)
@@ -69,7 +71,7 @@ describe('eight threads that hold units of one concurrency limit', () => {
   }
 
   it(
-    'never hold more than it together, whichever are terminated, and all comes back in time',
+    'never hold more together while random ones are terminated, and all units come back in time',
     async () => {
       const { crew, terminated } = await run()
       expect(crew.words[MOST]).toBeLessThanOrEqual(limit)
@@ -95,7 +97,7 @@ describe('eight threads that hold units of one concurrency limit', () => {
   )
 
   it(
-    'hold more on a store without atomics, so that test can fail',
+    'hold more on a store without atomics, which proves that test',
     async () => {
       let most = 0
       for (let tries = 0; tries < 10 && most <= limit; tries += 1) {
@@ -117,7 +119,7 @@ describe('eight threads with rules of several fields, spent one by one', () => {
   ]
 
   it.each([false, true])(
-    'go beyond no rule, and leave nothing spent where one refuses; terminated: %o',
+    'exceed no rule, and leave nothing spent if one refuses; terminated: %o',
     async (terminates) => {
       const crew = createCrew()
       const job = { kind: 'spend', rules }

@@ -22,7 +22,7 @@ interface Stressed {
   readonly together: number
 }
 
-/** All threads decide on the same keys; gives what was admitted per key. */
+/** Lets all threads decide on the same keys. Returns the admitted units per key. */
 async function stress(
   threads: number,
   keys: number,
@@ -33,7 +33,7 @@ async function stress(
   const crew = createCrew(maxKeys)
   const limiter = createLimiter(rules.map(parseRule), { store: crew.store, name: 'stress' })
   const capacity = Math.min(...rules.map((rule) => parseRule(rule).capacity))
-  // Spent before they start, so that no bucket is ever full again while they run.
+  // Spend before they start, so that no bucket is full again while they run.
   const admitted = Array.from({ length: keys }, (_, i) => {
     if (tickUs === 0) return 0
     limiter.charge(`key ${i}`, capacity)
@@ -50,21 +50,21 @@ async function stress(
   return { ...crew, limiter, admitted, together }
 }
 
-/** Whether one more unit would pass at the end, after so many since the start. */
+/** Tells whether the model admits one more unit at the end, after `units` since the start. */
 const modelAfter = (rule: string, startUs: number, endUs: number) => (units: number) => {
   const model = createModel()
   model.charge('key', [parseRule(rule)], units, startUs)
   return model.decide('key', [parseRule(rule)], 1, endUs, false).allowed
 }
 
-/** The fraction of its decisions that each thread made before the first one was done. */
+/** Checks the fraction of decisions that each thread made before the first one had finished. */
 function expectTogether(together: readonly number[]): void {
   expect(Math.min(...together), `of ${together}`).toBeGreaterThan(0.1)
 }
 
 describe('threads that share one limiter', () => {
   it.each([2, 4, 8, 16].flatMap((threads) => [1, 8, 1_000].map((keys) => ({ threads, keys }))))(
-    'admit what the model admits, not one more: $threads threads, $keys keys',
+    'admit exactly what the model admits: $threads threads, $keys keys',
     async ({ threads, keys }) => {
       // A third of the decisions can pass. The gap is no whole number of microseconds.
       const rule = `300/${keys}ms burst 50 token-bucket`
@@ -128,7 +128,7 @@ describe('threads that share one limiter', () => {
   )
 
   it(
-    'admit more on a store without atomics, so these tests can fail',
+    'admit more on a store without atomics, which proves these tests',
     async () => {
       const { admitted } = await stress(4, 1, ['100000/1h'], 0, { broken: true })
       expect(admitted[0]).toBeGreaterThan(100_000)
@@ -139,7 +139,7 @@ describe('threads that share one limiter', () => {
 
 const verbs = ['check', 'check', 'check', 'peek', 'charge', 'refund', 'block', 'unblock', 'reset']
 
-/** Records what threads do to one key in each of many rounds, and checks every round. */
+/** Records the calls of threads on one key in many rounds, and checks every round. */
 async function histories(threads: number, rounds: number, rule: string, broken = false) {
   const crew = createCrew(100_000)
   let seed = 42
@@ -174,7 +174,7 @@ describe('recorded histories', () => {
       { rule, threads: 3, rounds: rounds / 10 },
     ]),
   )(
-    'of $threads threads can be put into an order that the model agrees with: $rule',
+    'of $threads threads are linearizable: $rule',
     async ({ rule, threads, rounds }) => {
       // On a busy machine threads seldom run at the same time, which alone proves something.
       let overlaps = 0
@@ -188,7 +188,7 @@ describe('recorded histories', () => {
     timeout,
   )
 
-  it('cannot on a store without atomics, so this test can fail', async () => {
+  it('are not linearizable on a store without atomics, which proves this test', async () => {
     const { impossible } = await histories(2, 3_000, '5/1m', true)
     expect(impossible).toBeGreaterThan(0)
   })
@@ -196,7 +196,7 @@ describe('recorded histories', () => {
 
 describe('threads that are terminated at any moment', () => {
   it(
-    `leave every key decidable, and what was admitted admitted, after ${terminateMs / 1_000} s`,
+    `leave every key usable, and keep admitted units, after ${terminateMs / 1_000} s`,
     async () => {
       const keys = 4
       const limit = 10_000_000
@@ -250,8 +250,8 @@ describe('threads that are terminated at any moment', () => {
   )
 })
 
-describe('a thread that is stalled in the middle of a decision, with the lock', () => {
-  /** Starts it, plays `meanwhile`, lets it go on, and gives what it answered. */
+describe('a thread that stalls during a decision while it holds the lock', () => {
+  /** Starts the thread, calls `meanwhile`, lets it continue, and returns its answer. */
   async function stalled(meanwhile: (limiter: Limiter, crew: Crew) => void) {
     const crew = createCrew()
     const limiter = createLimiter(parseRule('100/1h'), { store: crew.store, name: 'stall' })
@@ -264,7 +264,7 @@ describe('a thread that is stalled in the middle of a decision, with the lock', 
     return { allowed: await answer, limiter, crew }
   }
 
-  it('holds others up for 10 ms, and overwrites nothing when it goes on', async () => {
+  it('delays others for 10 ms, and overwrites nothing when it continues', async () => {
     const { allowed, limiter, crew } = await stalled((limiter) => {
       expect(limiter.peek('key').remaining).toBe(90)
       const startMs = performance.now()
@@ -280,7 +280,7 @@ describe('a thread that is stalled in the middle of a decision, with the lock', 
     expect(movedBuckets(crew)).toBe(1)
   })
 
-  it('would overwrite others if time alone broke its lock, so this test can fail', async () => {
+  it('overwrites others if a timeout alone breaks its lock, which proves this test', async () => {
     const { limiter } = await stalled((limiter, crew) => {
       breakLocks(crew)
       for (let i = 0; i < 21; i += 1) limiter.check('key')
@@ -288,7 +288,7 @@ describe('a thread that is stalled in the middle of a decision, with the lock', 
     expect(limiter.peek('key').remaining).not.toBe(90 - 21 - 5)
   })
 
-  it('leaves its place to others once it has gone on', async () => {
+  it('frees its place once it has continued', async () => {
     const { crew } = await stalled((limiter) => void limiter.check('key'))
     const { region, words } = tableOf(crew)
     expect(words[region.freeAt + region.buckets]).toBe(1)
@@ -297,8 +297,11 @@ describe('a thread that is stalled in the middle of a decision, with the lock', 
   })
 })
 
-describe('threads that stop for a while between any two steps of the protocol', () => {
-  /** Eight threads decide and stop, on a store of their own copy; gives how many units were lost. */
+describe('threads that pause between any two steps of the protocol', () => {
+  /**
+   * Runs eight threads with pauses on a patched copy of the library. Returns how many units were
+   * lost.
+   */
   async function stallAnywhere(change: readonly (readonly [string, string])[] = []) {
     const copy = stalledCopy(change)
     expect(copy.steps).toBeGreaterThan(20)
@@ -326,7 +329,7 @@ describe('threads that stop for a while between any two steps of the protocol', 
   const used = ({ capacity, remaining }: Decision) => capacity - remaining
 
   it(
-    'lose nothing, whoever takes whose lock away',
+    'lose nothing when they break each other’s locks',
     async () => {
       const { lost, pauses } = await stallAnywhere()
       expect(lost).toBe(0)
@@ -347,7 +350,7 @@ describe('threads that stop for a while between any two steps of the protocol', 
       'true',
     ],
   ])(
-    'lose units if %s, so this test can fail',
+    'lose units if %s, which proves this test',
     async (_, from, to) => {
       const { lost } = await stallAnywhere([[from, to]])
       expect(lost).toBeGreaterThan(0)
@@ -356,7 +359,7 @@ describe('threads that stop for a while between any two steps of the protocol', 
   )
 })
 
-/** The words of the first table, of one one-number rule. */
+/** Returns the words of the first table, which has a one-number rule. */
 function tableOf({ store }: Crew) {
   const region = regionOf(10_000, [{ name: '', algorithm: '', grows: false, cells: 1, at: 0 }])
   return { region, words: new Int32Array(store.handle.buffer, HEAD_BYTES, region.bytes / 4) }
@@ -367,7 +370,7 @@ function movedBuckets(crew: Crew): number {
   return movedFrom(region, words)
 }
 
-/** What a store would do that lets time break a lock. */
+/** Breaks all locks, as a store with timed locks would. */
 function breakLocks(crew: Crew): void {
   const { region, words } = tableOf(crew)
   for (let place = 0; place < region.places; place += 1) {

@@ -26,7 +26,7 @@ type Copy = typeof esm
 beforeAll(buildLibrary, 60_000)
 const redis = useRedis()
 
-/** The CommonJS build: another copy of every module. */
+/** Loads the CommonJS build: another copy of every module. */
 function required(): Copy {
   const require = createRequire(import.meta.url)
   const load = (file: string) => require(`../packages/sluice/dist/cjs/${file}.js`)
@@ -43,7 +43,7 @@ function required(): Copy {
 describe.each([
   ['ES modules', 'CommonJS', () => [esm, required()]],
   ['CommonJS', 'ES modules', () => [required(), esm]],
-] as const)('what %s made, used by %s:', (_made, _used, copies) => {
+] as const)('objects of %s, used by %s:', (_made, _used, copies) => {
   it('they are two copies', () => {
     const [a, b] = copies()
     expect(a.createLimiter).not.toBe(b.createLimiter)
@@ -141,7 +141,7 @@ describe.each([
     expect(await limiter.check('alice')).toMatchObject({ allowed: false, source: 'closed' })
     const error = await limiter.reset('alice').catch((thrown: unknown) => thrown)
     expect(b.SluiceError.is(error) && error.code).toBe('SLUICE_STORE_UNAVAILABLE')
-    // The drop-in reads from the decision why there is none.
+    // The drop-in reads the cause from the decision.
     const dropIn = b.sluiceStore({ store, name: 'drop-in', onStoreFailure: 'closed' })
     dropIn.init({ windowMs: 60_000 } as never)
 
@@ -151,7 +151,7 @@ describe.each([
     client.disconnect()
   })
 
-  it('a limiter in the middleware of Express, which tells its policy', async () => {
+  it('a limiter in the middleware of Express, which sends its policy', async () => {
     const [a, b] = copies()
     const limiter = a.createLimiter(a.tokenBucket({ limit: 2, per: '1h', name: 'api' }))
     const app = express().use(b.forExpress({ limiter, key: () => 'alice' }))
@@ -167,7 +167,7 @@ describe.each([
     }
   })
 
-  it('what was decided of a request', async () => {
+  it('the decision about a request', async () => {
     const [a, b] = copies()
     const rules = a.tokenBucket({ limit: 2, per: '1h' })
     const handler = a.rateLimit({ rules, key: () => 'alice' })((request) =>

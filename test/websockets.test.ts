@@ -15,7 +15,7 @@ const OFFER = 'GET /chat HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: 
 const ACCEPTED =
   'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nX-RateLimit-Limit: 999\r\n\r\n'
 
-/** Serves a gateway; `accept` is what its upstream does with the WebSockets that reach it. */
+/** Serves a gateway. `accept` is how its upstream handles WebSockets. */
 async function serve(
   accept: (socket: Duplex, request: IncomingMessage, head: Buffer) => void,
   { timeoutMs = 2_000, listener }: { timeoutMs?: number; listener?: RequestListener } = {},
@@ -32,7 +32,7 @@ async function serve(
   return { ...service, upstream, reached, open }
 }
 
-/** Sends text and stays; `said` is what has come back. */
+/** Sends text and stays connected. `said` is what has arrived so far. */
 function talk(url: string, text: string) {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   clients.push(socket)
@@ -61,7 +61,7 @@ describe('a gateway that stops', () => {
     expect(slow.said).toBe('')
   })
 
-  it('opens none on a connection that is still there', async () => {
+  it('opens none on a kept connection', async () => {
     const { close, gatewayUrl, reached, upstream } = await serve(accept)
     const begun = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\na'
     const client = talk(gatewayUrl, begun)
@@ -78,7 +78,7 @@ describe('a gateway that stops', () => {
 })
 
 describe('a WebSocket', () => {
-  it('lets go of the upstream if the client leaves before it is accepted', async () => {
+  it('releases the upstream if the client leaves before it is accepted', async () => {
     const wait = (socket: Duplex) => void socket.resume()
     const { reached, open, log } = await serve(wait, { timeoutMs: 60_000 })
     for (const leave of ['end', 'destroy', 'resetAndDestroy'] as const) {
@@ -92,7 +92,7 @@ describe('a WebSocket', () => {
     expect(log.filter(({ level }) => level !== 30)).toEqual([])
   })
 
-  it('hears what the upstream still says after the client has said all', async () => {
+  it('still receives data after the client has half-closed', async () => {
     const { open } = await serve((socket) => {
       socket.prependListener('end', () => socket.write('bye')).resume()
       accept(socket)
@@ -104,7 +104,7 @@ describe('a WebSocket', () => {
     await expect.poll(() => client.socket.destroyed).toBe(true)
   })
 
-  it('is answered with 504 if the upstream takes too long, which is written down', async () => {
+  it('is answered with 504 if the upstream takes too long, and logged', async () => {
     const { open, log } = await serve(() => {}, { timeoutMs: 50 })
     const client = open()
     await expect.poll(() => client.said).toMatch(/^HTTP\/1\.1 504 .*application\/problem\+json/s)
@@ -121,7 +121,7 @@ describe('a WebSocket', () => {
     await expect.poll(() => client.said).toMatch(/still here$/)
   })
 
-  it('is cut if the upstream breaks off while it refuses it', async () => {
+  it('is cut if the upstream disconnects during its refusal', async () => {
     const { open } = await serve(async (socket) => {
       socket.write('HTTP/1.1 403 Forbidden\r\nContent-Length: 100\r\n\r\nhalf')
       await sleep(50)
@@ -132,7 +132,7 @@ describe('a WebSocket', () => {
     expect(client.said).toMatch(/^HTTP\/1\.1 403 .*half$/s)
   })
 
-  it('is closed once it is refused, also if the client does not hang up', async () => {
+  it('is closed after a refusal, even if the client does not hang up', async () => {
     const { open } = await serve((socket) => {
       socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno')
     })
@@ -143,7 +143,7 @@ describe('a WebSocket', () => {
     await expect.poll(() => client.socket.destroyed || !write() || 'open').toBe(true)
   })
 
-  it('is told our fields about limits in place of those of the upstream', async () => {
+  it('gets the gateway’s rate-limit headers in place of the upstream’s', async () => {
     const { open } = await serve((socket, { headers }) => {
       if (!headers['x-bad']) return accept(socket)
       socket.end('HTTP/1.1 403 Forbidden\r\nRateLimit: "theirs";r=999;t=1\r\n\r\n')
@@ -154,7 +154,7 @@ describe('a WebSocket', () => {
     expect(opened.said + refused.said).not.toContain('999')
   })
 
-  it('is not opened by a request with a body, nor by another method than GET', async () => {
+  it('is not opened by a request with a body, or with a method other than GET', async () => {
     const { gatewayUrl, open, reached, upstream } = await serve(accept)
     for (const [fields, body] of [
       ['Content-Length: 5\r\n', 'hello'],
@@ -172,7 +172,7 @@ describe('a WebSocket', () => {
     expect([reached.length, upstream.asked.length]).toEqual([0, 2])
   })
 
-  it('gets the bytes of an answer as they are, and none of one that has no status', async () => {
+  it('gets an answer byte for byte, and nothing of one with an invalid status', async () => {
     const { gatewayUrl, open } = await serve((socket, { headers }) => {
       if (headers['x-bad']) socket.end('HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n')
       else socket.write(ACCEPTED.replace('\r\n\r\n', '\r\nX-Name: caf\xe9\r\n\r\n'), 'latin1')
@@ -194,14 +194,14 @@ describe('a WebSocket', () => {
       const client = talk(gatewayUrl, `${first}${offer}${to}\r\n\r\n`)
       await expect.poll(() => client.said).toMatch(expected)
     }
-    // One that leaves meanwhile is nobody's loss.
+    // A client that leaves meanwhile is ignored.
     const { socket } = talk(gatewayUrl, `${first}${offer}websocket\r\n\r\n`)
     socket.once('connect', () => socket.resetAndDestroy())
     await sleep(50)
     expect((await fetch(gatewayUrl, as('a'))).status).toBe(200)
   })
 
-  it('is not asked for if the client leaves while it waits', async () => {
+  it('is not requested if the client leaves while it waits', async () => {
     const listener: RequestListener = async (_request, response) => {
       await sleep(200)
       response.end('late')
@@ -217,11 +217,11 @@ describe('a WebSocket', () => {
   })
 })
 
-describe('another offer than WebSocket', () => {
+describe('an upgrade to another protocol than WebSocket', () => {
   const h2c = (version: string, connection: string) =>
     `GET /a HTTP/${version}\r\nHost: x\r\nX-Hop: 1\r\nX-End: 1\r\nHTTP2-Settings: AAMAAABk\r\nConnection: ${connection}\r\nUpgrade: h2c\r\n\r\n`
 
-  it('is a request like any other, with all that it says about its connection', async () => {
+  it('is forwarded as an ordinary request, without its connection headers', async () => {
     const { gatewayUrl, upstream } = await serve(accept)
     const kept = talk(gatewayUrl, h2c('1.1', 'Upgrade, X-Hop, HTTP2-Settings'))
     await expect.poll(() => kept.said).toMatch(/^HTTP\/1\.1 200 /)
@@ -237,7 +237,7 @@ describe('another offer than WebSocket', () => {
     }
   })
 
-  it('may come again and again on one connection', async () => {
+  it('may be repeated on one connection', async () => {
     const warnings: string[] = []
     const onWarning = ({ name }: Error) => warnings.push(name)
     process.on('warning', onWarning)

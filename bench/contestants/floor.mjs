@@ -1,5 +1,5 @@
 /**
- * make counts in a Map and admits everything: the least that any limiter on a Map has to do.
+ * make counts in a Map and admits everything: the minimum work of any limiter on a Map.
  * @type {import('../lib/adapter.mjs').Make}
  */
 export function make() {

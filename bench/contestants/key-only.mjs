@@ -1,5 +1,5 @@
 /**
- * make looks at the last character, so that the key has to be built, and keeps nothing.
+ * make reads the last character, so that the key has to be built, and keeps no state.
  * @type {import('../lib/adapter.mjs').Make}
  */
 export function make() {

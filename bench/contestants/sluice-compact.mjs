@@ -1,6 +1,6 @@
 import * as sluice from 'sluice'
 
-/** skip says why there is nothing to measure: older builds have no compactStore. */
+/** skip is the reason not to measure it: older builds have no compactStore. */
 export const skip =
   'compactStore' in sluice ? undefined : 'this build of sluice exports no compactStore'
 

@@ -1,5 +1,5 @@
 /**
- * make is the token bucket of every tutorial: an object for each key in a Map, refilled when asked.
+ * make is the token bucket of tutorials: an object per key in a Map, refilled at each call.
  * @type {import('../lib/adapter.mjs').Make}
  */
 export function make(limit, perMs) {

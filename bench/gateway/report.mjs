@@ -41,7 +41,7 @@ repetitions. The last table counts decisions, not requests.
 `
 
 /**
- * documentOf is the page of a run.
+ * documentOf returns the page of a run.
  * @param {About} about
  */
 export function documentOf(about) {
@@ -49,7 +49,7 @@ export function documentOf(about) {
 }
 
 /**
- * reportOf shows all sections of a run.
+ * reportOf returns all sections of a run as tables.
  * @param {About} about @param {typeof markdownTable} table
  */
 export function reportOf(
@@ -88,7 +88,7 @@ ${list.join(', ')}
 }
 
 /**
- * The median of a figure, and its ratio to the bare one.
+ * Returns the median of a result, and its ratio to that of the bare server.
  * @param {Row[]} rows @param {string} contestant @param {'perSecond' | 'p99Ms'} figure
  */
 function columns(rows, contestant, figure) {

@@ -1,5 +1,5 @@
 // @ts-check
-// npm run bench:gateway: what the gateway and the decision API cost, next to the same without limits.
+// npm run bench:gateway: the cost of the gateway and the decision API, compared with no limits.
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
@@ -49,7 +49,7 @@ async function run({ workloads: chosen, repetitions, quick, doc }) {
     const sluice = fileURLToPath(new URL('../packages/server/bin/sluice.js', bench))
     const said = /gateway +(\S+)\nAPI +(\S+)/
     const words = [sluice, 'serve', '--config', file, '--log-level', 'silent']
-    // Each section has a process of its own on both sides.
+    // Each section has its own process on both sides.
     const serve = async () => (await start(children, said, words)).split(' ')
     const [gateway] = await serve()
     const [, api] = await serve()
@@ -104,7 +104,7 @@ async function run({ workloads: chosen, repetitions, quick, doc }) {
 }
 
 /**
- * Starts a server in a process of its own, and gives what it says about where it is.
+ * Starts a server in its own process, and returns the address that it prints.
  * @param {import('node:child_process').ChildProcess[]} children
  * @param {RegExp} pattern @param {string[]} words
  * @returns {Promise<string>}
@@ -127,7 +127,7 @@ function start(children, pattern, words) {
 }
 
 /**
- * Asks for so long, with a body or without. All must be answered with 200.
+ * Sends requests for `ms`, with a body or without. All must be answered with 200.
  * @param {string} url @param {string | undefined} body @param {number} ms
  */
 async function load(url, body, ms) {

@@ -1,5 +1,5 @@
 // @ts-check
-// node servers.mjs NAME [UPSTREAM]: one of the servers that the gateway is measured with. Tells its port.
+// node servers.mjs NAME [UPSTREAM]: one of the servers in the gateway benchmark. Prints its port.
 import fastify from 'fastify'
 
 const [name, upstream] = process.argv.slice(2)
@@ -7,7 +7,7 @@ const app = fastify()
 
 /** @type {Record<string, () => Promise<void>>} */
 const servers = {
-  /** What is behind the proxies. */
+  /** The upstream of the proxies. */
   async upstream() {
     app.get('/', (_request, reply) => void reply.send({ hello: 'world' }))
   },
@@ -21,7 +21,7 @@ const servers = {
     app.all('/*', (request, reply) => reply.from(`${upstream}${request.raw.url}`))
   },
 
-  /** A route that answers with what it was sent. */
+  /** A route that echoes its body. */
   async echo() {
     app.post('/v1/check', (request, reply) => void reply.send(request.body))
   },

@@ -31,7 +31,7 @@ generator shares the machine, so the server's CPU time is more telling than requ
 `
 
 /**
- * documentOf is the page of a run.
+ * documentOf returns the page of a run.
  * @param {About} about
  */
 export function documentOf(about) {
@@ -39,7 +39,7 @@ export function documentOf(about) {
 }
 
 /**
- * reportOf shows all frameworks of a run.
+ * reportOf returns all frameworks of a run as tables.
  * @param {About} about @param {typeof markdownTable} table
  */
 export function reportOf({ machine, load, versions, repetitions, connections, rows }, table) {

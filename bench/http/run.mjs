@@ -1,5 +1,5 @@
 // @ts-check
-// npm run bench:http: what a limit costs a hello-world route, next to the framework's usual limiter.
+// npm run bench:http: the cost of a limit on a hello-world route, compared with the usual limiter.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -43,7 +43,7 @@ async function run({ contestants: wanted, workloads: chosen, repetitions, quick,
     try {
       for (const server of servers) await load(server, quick ? 500 : 2_000)
       for (let repetition = 1; repetition <= repetitions; repetition += 1) {
-        // In turns, and each first once in a while: what slows the machine slows down all of them.
+        // Interleaved, in rotating order: whatever slows the machine down affects all of them.
         for (let i = 0; i < servers.length; i += 1) {
           const server = servers[(i + repetition) % servers.length]
           const { contestant } = server
@@ -71,7 +71,7 @@ async function run({ contestants: wanted, workloads: chosen, repetitions, quick,
 }
 
 /**
- * Starts a server in a process of its own.
+ * Starts a server in its own process.
  * @param {string} framework @param {string} contestant @param {number} limit
  */
 async function start(framework, contestant, limit) {
@@ -87,7 +87,7 @@ async function start(framework, contestant, limit) {
 }
 
 /**
- * A contestant that lets a third request pass with a limit of two does not limit anything.
+ * Checks that a contestant with a limit of two refuses the third request.
  * @param {string} framework @param {string[]} wanted
  */
 async function verify(framework, wanted) {
@@ -106,7 +106,7 @@ async function verify(framework, wanted) {
 }
 
 /**
- * Asks a server for so long. Every request must be admitted.
+ * Sends requests to a server for `ms`. Every request must be admitted.
  * @param {Awaited<ReturnType<typeof start>>} server @param {number} ms
  */
 async function load({ child, port }, ms) {

@@ -1,6 +1,6 @@
 // @ts-check
-// A hello-world server of a framework: node server.mjs FRAMEWORK CONTESTANT LIMIT. Tells its port;
-// asked for it, tells how much of the processor it has used. Loads nothing but what it needs.
+// A hello-world server of a framework: node server.mjs FRAMEWORK CONTESTANT LIMIT. Prints its port
+// and, on request, its CPU time. Loads only what it needs.
 
 const [framework, contestant, limitText] = process.argv.slice(2)
 const limit = Number(limitText)
@@ -8,7 +8,9 @@ const HOUR_MS = 3_600_000
 
 /** @typedef {import('node:net').AddressInfo} AddressInfo */
 
-/** What Sluice tells by default, without anything that decides: what telling alone costs. */
+/**
+ * Sluice's default header fields. Sending them without a decision shows the cost of headers alone.
+ */
 const fields = Object.entries({
   'x-ratelimit-limit': '10000000',
   'x-ratelimit-remaining': '9999999',
@@ -83,7 +85,7 @@ const frameworks = {
     }
     if (contestant === 'usual') {
       const { rateLimiter } = await import('hono-rate-limiter')
-      // It has no address of its own to go by.
+      // It finds no client address by itself.
       const keyGenerator = (/** @type {any} */ c) => c.env.incoming.socket.remoteAddress
       app.use(/** @type {any} */ (rateLimiter({ windowMs: HOUR_MS, limit, keyGenerator })))
     }

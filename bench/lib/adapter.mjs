@@ -2,8 +2,8 @@
 
 /**
  * @typedef {(key: string) => boolean} Decide
- * @typedef {object} Asker a contestant that answers later; what it rejects with is a refusal,
- *   unless it is an Error
+ * @typedef {object} Asker an asynchronous contestant; a rejection is a refusal,
+ *   unless its reason is an Error
  * @property {(key: string) => Promise<any>} ask
  * @property {(answer: any) => boolean} passes
  * @typedef {(limit: number, perMs: number, maxKeys: number) => Decide | Asker} Make
@@ -14,7 +14,7 @@ const LIMIT = 7
 const HOUR_MS = 3_600_000
 
 /**
- * verify asks a new limiter for two keys, up to its limit and once beyond. It gives what was wrong,
+ * verify calls a new limiter for two keys, up to its limit and once beyond. Returns what was wrong,
  * or undefined when the first `limit` calls of each key passed and the next was refused.
  * @param {Make} make
  * @returns {Promise<string | undefined>}
@@ -33,7 +33,7 @@ export async function verify(make) {
 }
 
 /**
- * isAllowed asks a contestant once, whichever way it answers.
+ * isAllowed calls a contestant once, synchronous or asynchronous.
  * @param {Decide | Asker} made @param {string} key
  * @returns {Promise<boolean>}
  */

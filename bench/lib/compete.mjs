@@ -14,7 +14,7 @@ import { workloads as all } from './workloads.mjs'
 
 /**
  * compete verifies all contestants and then measures those that limit, one process after the other.
- * It says on the way what it is about to do.
+ * It reports its progress through `say`.
  * @param {Plan} plan @param {(line: string) => void} say
  * @returns {Promise<{ entrants: import('./summary.mjs').Entrant[],
  *   records: import('./summary.mjs').Measured[] }>}

@@ -3,7 +3,7 @@ import { reportOf } from './report.mjs'
 import { markdownTable } from './table.mjs'
 
 /**
- * documentOf gives docs/internals/benchmarks.md for a run.
+ * documentOf returns docs/internals/benchmarks.md for a run.
  * @param {import('./report.mjs').Run} run
  * @returns {string}
  */

@@ -1,9 +1,9 @@
 // @ts-check
 
 /**
- * drive asks a contestant for `keyOf(order[i])` with i from `from` up to but not including `to`,
- * and gives how many calls were refused. A process drives one contestant on one workload only, so
- * both calls in the loop see one function each.
+ * drive calls a contestant with `keyOf(order[i])` for i from `from` up to but not including `to`,
+ * and returns how many calls were refused. A process drives one contestant on one workload only, so
+ * both call sites in the loop stay monomorphic.
  * @param {import('./adapter.mjs').Decide | import('./adapter.mjs').Asker} made
  * @param {(n: number) => string} keyOf @param {Uint32Array} order
  * @param {number} from @param {number} to
@@ -29,7 +29,7 @@ function driveSync(decide, keyOf, order, from, to) {
 }
 
 /**
- * One call at a time, as a request handler does it: await the answer, then decide.
+ * Makes one call at a time, like a request handler: awaits the answer, then decides.
  * @param {import('./adapter.mjs').Asker} asker
  * @param {(n: number) => string} keyOf @param {Uint32Array} order
  * @param {number} from @param {number} to

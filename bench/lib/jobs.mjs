@@ -1,19 +1,19 @@
 // @ts-check
 
 /**
- * @typedef {object} Job what one process does
+ * @typedef {object} Job the work of one process
  * @property {string} module the URL of the contestant's adapter
  * @property {string} contestant
- * @property {string} [workload] none: only verify that it limits
+ * @property {string} [workload] if missing, only verify that it limits
  * @property {number} repetition from 1
  * @property {boolean} quick
- * @property {boolean} decides its refusals are checked
+ * @property {boolean} decides whether its refusals are checked
  */
 
 /**
- * jobsOf gives the processes of a run in their order: repetition by repetition, in each of them
+ * jobsOf returns the processes of a run in their order: repetition by repetition, in each of them
  * workload by workload, and for each of these all contestants one after the other. Every repetition
- * begins with another contestant. A contestant leaves out the workloads in its `except`.
+ * starts with another contestant. A contestant skips the workloads in its `except`.
  * @template {{ name: string, except?: readonly string[] }} C
  * @param {readonly C[]} contestants @param {readonly string[]} workloads @param {number} repetitions
  * @returns {{ contestant: C, workload: string, repetition: number }[]}
@@ -33,13 +33,13 @@ export function jobsOf(contestants, workloads, repetitions) {
 }
 
 /**
- * @typedef {{ key: string, guess: number }} Planned of equal key: likely to take equally long
+ * @typedef {{ key: string, guess: number }} Planned jobs of equal key take equally long
  * @typedef {{ key: string, guess: number, ms: number }} Done
  */
 
 /**
- * timeLeftMs estimates how long the jobs ahead take: as long as the same one took before, or else
- * its guess, scaled by how far the guesses were off so far.
+ * timeLeftMs estimates how long the remaining jobs take: as long as the same job took before, or else
+ * its guess, scaled by the error of the guesses so far.
  * @param {readonly Planned[]} ahead @param {readonly Done[]} done
  * @returns {number | undefined} undefined before the first job is done
  */

@@ -15,7 +15,7 @@ import { availableParallelism, cpus, totalmem } from 'node:os'
  */
 
 /**
- * describeMachine says what the figures were measured on.
+ * describeMachine describes the machine of the measurements.
  * @returns {Machine}
  */
 export function describeMachine() {
@@ -31,7 +31,7 @@ export function describeMachine() {
 }
 
 /**
- * readVersions gives the versions of Sluice, with its commit where git knows it, and of the peers
+ * readVersions returns the versions of Sluice, with its commit where git knows it, and of the peers
  * that are installed in `bench/`, or else next to it.
  * @param {URL} bench its folder
  * @param {readonly string[]} packages

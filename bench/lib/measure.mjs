@@ -7,26 +7,26 @@ import { sized } from './workloads.mjs'
 
 const DAY_MS = 86_400_000
 
-/** Calls between two readings of the clock while warming up, and how often this is done at least. */
+/** Calls per slice of the warm-up, and its least number of slices. */
 const WARM_SLICE = 5_000
 const WARM_SLICES = 20
 
-/** The same in a flood. */
+/** Calls per slice of a flood. */
 const FLOOD_SLICE = 1_000
 
-/** A contestant may take this many times as long for a flood as it is left in peace. */
+/** A flood may take this many times `patienceMs`. */
 const FLOOD_FACTOR = 3.5
 
-/** Refusals may differ by this share from what is right: a bucket refills a unit now and then. */
+/** The tolerance for the number of refusals: a bucket may refill a unit during the run. */
 const TOLERANCE = 0.001
 
 /**
- * @typedef {object} Sample figures of one process
+ * @typedef {object} Sample the results of one process
  * @property {number} ns per call
  * @property {number} calls timed
  * @property {number} refused of them
  * @property {number} cpuMs user and system time of the timed part, the garbage collector's included
- * @property {number} [bytesPerKey] held after each key was asked once
+ * @property {number} [bytesPerKey] held after one call per key
  * @property {number} [stallMs] how much longer than the median the longest 1,000 calls of a flood took
  * @property {number} [heldBytes] more than before, after a flood
  */
@@ -65,14 +65,14 @@ export async function measure(make, { workload: name = '', repetition, quick, de
     return { failed }
   }
   const held = flood ? (await heldBytes()) - before : undefined
-  // Used once more, so that nothing was collected before it was weighed.
+  // Use it once more, so that it was not collected before the measurement.
   await drive(made, keyOf, each, 0, Math.min(1, each.length))
   return { ...timed, cpuMs, bytesPerKey, heldBytes: held }
 }
 
 /**
- * Goes through the first calls for about `ms` of this process's time, or through all of them. The
- * pace is the median of the later half: a slice that something else broke into would mislead.
+ * Makes the first calls for about `ms` of this process's time, or all of them. The
+ * pace is the median of the later half, since other processes may have disturbed single slices.
  * @param {ReturnType<import('./adapter.mjs').Make>} made @param {(n: number) => string} keyOf
  * @param {Uint32Array} order @param {number} most @param {number} [ms]
  */
@@ -101,8 +101,8 @@ async function timeAll(made, keyOf, order, from, to) {
 }
 
 /**
- * The same in slices. After `patienceMs` a contestant that is not on the way to end within
- * FLOOD_FACTOR times that is stopped.
+ * Does the same in slices. After `patienceMs`, it stops a contestant that will not finish within
+ * FLOOD_FACTOR times that.
  * @param {ReturnType<import('./adapter.mjs').Make>} made @param {(n: number) => string} keyOf
  * @param {Uint32Array} order @param {number} from @param {number} to @param {number} patienceMs
  */
@@ -128,15 +128,15 @@ async function timeSlices(made, keyOf, order, from, to, patienceMs) {
   return { ns: (totalMs * 1e6) / (at - from), calls: at - from, refused, stallMs }
 }
 
-/** What this process has used of the processor's time since. @param {NodeJS.CpuUsage} since */
+/** Returns the CPU time that this process has used since. @param {NodeJS.CpuUsage} since */
 function spentMs(since) {
   const { user, system } = process.cpuUsage(since)
   return (user + system) / 1_000
 }
 
 /**
- * What is alive, after collecting the rest. `external` has the memory of typed arrays in it, which
- * is given back in the background: collects until nothing more goes.
+ * Returns the live memory after a garbage collection. `external` includes typed arrays, which
+ * are freed in the background: collects until the result is stable.
  */
 async function heldBytes() {
   for (let last = Number.POSITIVE_INFINITY; ; ) {

@@ -14,7 +14,7 @@ const LEAST_REPETITIONS = 5
  */
 
 /**
- * parseOptions reads the command line; it throws what a user can read when a name is unknown.
+ * parseOptions parses the command line. Throws an error for users if a name is unknown.
  * @param {string[]} args
  * @param {readonly string[]} contestants all there are
  * @param {readonly string[]} workloads all there are
@@ -59,7 +59,7 @@ function named(option, list, all) {
 }
 
 /**
- * helpText is what `--help` prints.
+ * helpText returns the output of `--help`.
  * @param {readonly string[]} contestants @param {readonly string[]} workloads
  * @returns {string}
  */

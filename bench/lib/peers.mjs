@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs'
 /** @typedef {{ packages: Record<string, { version?: string, optional?: boolean }> }} Lockfile */
 
 /**
- * isStale says whether what is installed differs from what the lockfile asks for. Optional packages
+ * isStale tells whether the installed packages differ from the lockfile. Optional packages
  * may be missing: they are for other platforms.
  * @param {Lockfile} wanted @param {Lockfile} installed
  * @returns {boolean}

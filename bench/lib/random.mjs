@@ -1,7 +1,7 @@
 // @ts-check
 
 /**
- * randomOf gives a generator of whole numbers below `n`, n up to 2^32: the same seed, the same
+ * randomOf returns a generator of whole numbers below `n`, n up to 2^32: the same seed, the same
  * numbers. (mulberry32: a counter through a mixer.)
  * @param {number} seed
  * @returns {(n: number) => number}
@@ -17,7 +17,7 @@ export function randomOf(seed) {
 }
 
 /**
- * uniform draws `length` of `n` things, each as likely as any other.
+ * uniform draws `length` of `n` things with equal probability.
  * @param {number} n @param {number} length @param {(n: number) => number} random
  * @returns {Uint32Array}
  */
@@ -26,7 +26,7 @@ export function uniform(n, length, random) {
 }
 
 /**
- * rising gives 0, 1, 2 and so on, whatever `n`.
+ * rising returns 0, 1, 2 and so on, whatever `n`.
  * @param {number} _n @param {number} length
  * @returns {Uint32Array}
  */
@@ -34,12 +34,12 @@ export function rising(_n, length) {
   return drawn(length, (i) => i)
 }
 
-/** A prime that divides no number of keys used here: multiplying by it spreads the ranks out. */
+/** A prime that divides none of the numbers of keys: multiplying by it spreads the ranks. */
 const SPREAD = 7_919
 
 /**
  * zipf draws `length` of `n` things, the k-th most popular 1 / k times as often as the first. Which
- * ones are popular is spread over the whole range, so that they are no neighbours in memory.
+ * ones are popular is spread over the whole range, so that they are not neighbours in memory.
  * @param {number} n not a multiple of 7,919
  * @param {number} length @param {(n: number) => number} random
  * @returns {Uint32Array}

@@ -23,7 +23,7 @@ import { sized } from './workloads.mjs'
  */
 
 /**
- * reportOf gives the tables of a run: one for each workload, with bytes per key after the 1M keys,
+ * reportOf returns the tables of a run: one for each workload, with bytes per key after the 1M keys,
  * and stalls and memory after the flood; and one for threads.
  * @param {Run} run @param {TableWriter} table
  * @returns {{ title: string, about: string, text: string }[]}

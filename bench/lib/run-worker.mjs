@@ -3,12 +3,12 @@ import { fork } from 'node:child_process'
 
 const worker = new URL('../worker.mjs', import.meta.url)
 
-/** A process that has not answered by then is ended. */
+/** A process that has not answered after this time is killed. */
 const TIMEOUT_MS = 180_000
 
 /**
- * runWorker does a job in a new process and gives what it answers. It never rejects: a process that
- * crashes or hangs is `{ failed }`, with what it said last.
+ * runWorker runs a job in a new process and returns its answer. It never rejects: a process that
+ * crashes or hangs gives `{ failed }`, with its last output.
  * @param {import('./jobs.mjs').Job} job
  * @returns {Promise<any>}
  */

@@ -3,7 +3,7 @@
 /** @typedef {{ median: number, min: number, max: number }} Spread */
 
 /**
- * median gives the middle value, or the mean of the two in the middle. NaN when there are none.
+ * median returns the middle value, or the mean of the two in the middle. NaN when there are none.
  * @param {readonly number[] | Float64Array} values
  * @returns {number}
  */
@@ -14,7 +14,7 @@ export function median(values) {
 }
 
 /**
- * spreadOf gives the median, the lowest and the highest value, or undefined when there are none.
+ * spreadOf returns the median, the lowest and the highest value, or undefined when there are none.
  * @param {readonly number[]} values
  * @returns {Spread | undefined}
  */
@@ -24,7 +24,7 @@ export function spreadOf(values) {
 }
 
 /**
- * ratiosTo divides each repetition by the reference's figure in the same repetition, which ran close
+ * ratiosTo divides each repetition by the reference's result in the same repetition, which ran close
  * to it in time: what slows the machine down for a while slows down both.
  * @param {ReadonlyMap<number, number>} values by repetition
  * @param {ReadonlyMap<number, number>} reference by repetition
@@ -40,7 +40,7 @@ export function ratiosTo(values, reference) {
 }
 
 /**
- * longestStall gives how much longer than the median the longest slice took.
+ * longestStall returns how much longer than the median the longest slice took.
  * @param {readonly number[] | Float64Array} slicesMs
  * @returns {number} milliseconds
  */
@@ -51,8 +51,8 @@ export function longestStall(slicesMs) {
 }
 
 /**
- * countRefused gives how many of the calls from `from` to `to` an exact limiter refuses in a time
- * in which nothing refills, if each key was asked `before` times and the calls ahead were made.
+ * countRefused returns how many of the calls from `from` to `to` an exact limiter refuses in a time
+ * in which nothing refills, after `before` calls per key and the calls before `from`.
  * @param {Uint32Array} order @param {number} from @param {number} to
  * @param {{ keys: number, limit: number, before: number }} given
  * @returns {number}

@@ -9,7 +9,7 @@ import { ratiosTo, spreadOf } from './statistics.mjs'
  * @typedef {import('./statistics.mjs').Spread} Spread
  * @typedef {object} Row
  * @property {Entrant} entrant
- * @property {string} [failed] instead of all figures
+ * @property {string} [failed] the reason, instead of results
  * @property {Spread} [ns]
  * @property {Spread} [toPeer] times the best peer's time
  * @property {Spread} [toFloor] times the floor's
@@ -21,8 +21,8 @@ import { ratiosTo, spreadOf } from './statistics.mjs'
  */
 
 /**
- * summarize gives a row for each entrant that ran on a workload, the fastest first, and the best
- * peer: the one with the lowest median. An entrant that failed once has no figures.
+ * summarize returns a row for each entrant that ran on a workload, the fastest first, and the best
+ * peer: the one with the lowest median. An entrant that failed once has no results.
  * @param {string} workload @param {readonly Entrant[]} entrants @param {readonly Measured[]} records
  * @returns {{ rows: Row[], bestPeer?: Entrant }}
  */

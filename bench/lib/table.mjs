@@ -1,7 +1,7 @@
 // @ts-check
 
 /**
- * textTable lines cells up with spaces: the first column to the left, the others to the right.
+ * textTable aligns cells with spaces: the first column to the left, the others to the right.
  * @param {readonly string[]} header @param {readonly (readonly string[])[]} rows
  * @returns {string}
  */
@@ -18,7 +18,7 @@ export function textTable(header, rows) {
 }
 
 /**
- * markdownTable gives the same as a table of Markdown.
+ * markdownTable returns the same as a table of Markdown.
  * @param {readonly string[]} header @param {readonly (readonly string[])[]} rows
  * @returns {string}
  */
@@ -30,7 +30,7 @@ export function markdownTable(header, rows) {
 }
 
 /**
- * numberText gives three digits that count, or all of them from a thousand up, in groups.
+ * numberText formats a number with three significant digits, from a thousand up with all, in groups.
  * @param {number} value
  * @returns {string}
  */

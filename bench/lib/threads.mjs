@@ -7,7 +7,7 @@ import { numberText } from './table.mjs'
 
 const script = fileURLToPath(new URL('../threads/ways.mjs', import.meta.url))
 
-/** The ways for threads to share a limit, as they are shown. */
+/** The ways for threads to share a limit, with their labels. */
 const ways = {
   unshared: 'sluice compactStore, one per thread: no common limit',
   shared: 'sluice sharedMemoryStore',
@@ -19,7 +19,7 @@ const counts = [1, 2, 4]
 /** @typedef {{ way: string, threads: number, repetition: number, perSecond: number }} ThreadSample */
 
 /**
- * measureThreads measures every way with every number of threads, each in a process of its own.
+ * measureThreads measures every way with every number of threads, each in its own process.
  * @param {{ repetitions: number, quick: boolean }} plan @param {(line: string) => void} say
  * @returns {Promise<ThreadSample[]>}
  */
@@ -40,7 +40,7 @@ export async function measureThreads({ repetitions, quick }, say) {
 }
 
 /**
- * threadsReport gives the table of such samples, in thousands of decisions per second of all
+ * threadsReport returns the table of such samples, in thousands of decisions per second of all
  * threads together, and the ratios that matter, taken within each repetition.
  * @param {readonly ThreadSample[]} samples @param {import('./report.mjs').TableWriter} table
  * @returns {{ title: string, about: string, text: string }}

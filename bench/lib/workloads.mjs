@@ -7,23 +7,23 @@ import { rising, uniform, zipf } from './random.mjs'
  * @property {number} limit of each key, per day: nothing refills or expires while it is measured
  * @property {number} keys
  * @property {number} maxKeys for the contestants that can be bounded
- * @property {boolean} filled each key is asked once before anything is timed
+ * @property {boolean} filled whether each key is called once before the timed calls
  * @property {number} warmCalls calls before the timed ones, at most
  * @property {number} calls timed calls, at most; slow contestants make fewer unless `wholly`
- * @property {boolean} [wholly] all of them make all calls: the refusals depend on it
- * @property {boolean} [flood] calls are timed in slices, for stalls; who takes too long is stopped
- * @property {number} guessS seconds of a process, roughly; only the ratios matter
+ * @property {boolean} [wholly] whether all contestants make all calls, since refusals depend on it
+ * @property {boolean} [flood] whether calls are timed in slices, for stalls, and slow contestants stopped
+ * @property {number} guessS rough seconds of a process; only the ratios matter
  * @property {(n: number) => string} keyOf
  * @property {(keys: number, length: number, random: (n: number) => number) => Uint32Array} order
- * @property {Partial<Workload>} quick what `--quick` makes smaller
+ * @property {Partial<Workload>} quick the smaller values for `--quick`
  */
 
 const HOT = 'key:1000000'
 
-/** 11 characters, which V8 stores flat at once. */
+/** Keys of 11 characters, which V8 stores as flat strings. */
 const numbered = (/** @type {number} */ n) => `key:${1_000_000 + n}`
 
-/** 30 characters. */
+/** Keys of 30 characters. */
 const composite = (/** @type {number} */ n) =>
   `tenant:${1_000 + (n % 100)}:user:${100_000 + n}:/login`
 
@@ -31,7 +31,7 @@ const always = (/** @type {number} */ _keys, /** @type {number} */ length) =>
   new Uint32Array(length)
 
 /**
- * workloads are what every contestant is put through, with the same keys in the same order in a
+ * workloads are run by every contestant, with the same keys in the same order in a
  * repetition. Limits are such that all contestants refuse the same calls.
  * @type {Readonly<Record<string, Workload>>}
  */
@@ -140,7 +140,7 @@ export const workloads = {
 }
 
 /**
- * sized gives a workload in the size that is wanted.
+ * sized returns a workload in full or quick size.
  * @param {string} name @param {boolean} quick
  * @returns {Workload}
  */

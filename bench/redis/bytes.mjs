@@ -1,5 +1,5 @@
 // @ts-check
-// How many bytes of Redis's memory a key takes, for one contestant; the result goes to stdout.
+// Measures how many bytes of Redis's memory a key takes, for one contestant. Prints the result.
 import { Redis } from 'ioredis'
 import { contestants } from './contestants.mjs'
 

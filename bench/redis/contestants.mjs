@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 
 /**
- * The limiters that are compared on Redis, each set up as its documentation says, all on one ioredis
+ * The limiters that are compared on Redis, each set up as in its documentation, all on one ioredis
  * client.
  *
  * @typedef {{ limit: number, perMs: number }} Limit
@@ -11,8 +11,8 @@ import { createHash } from 'node:crypto'
  * @property {string} label
  * @property {string} [package]
  * @property {(client: import('ioredis').Redis, limit: Limit) => Promise<Allow>} make
- * @property {(client: import('ioredis').Redis, limit: Limit) => Promise<Allow>} [makeSafe] with what
- *   it offers against failures of Redis
+ * @property {(client: import('ioredis').Redis, limit: Limit) => Promise<Allow>} [makeSafe] with its
+ *   protection against failures of Redis
  */
 
 /** @type {Record<string, Contestant>} */
@@ -83,8 +83,8 @@ export const contestants = {
 }
 
 /**
- * It speaks HTTP to a service; this is its commands on an ordinary client. Its scripts begin with a
- * flag of that service that Redis does not know, which is left out.
+ * The library speaks HTTP to a service; this sends its commands by an ordinary client. Its scripts start with a
+ * flag of that service that Redis does not know, which is removed.
  * @param {import('ioredis').Redis} client
  */
 function upstashShim(client) {
@@ -114,7 +114,7 @@ function upstashShim(client) {
 }
 
 /**
- * Where speed is measured nobody is to be given up.
+ * Makes a Sluice limiter. The default timeout is so long that no call fails while speed is measured.
  * @param {import('ioredis').Redis} client @param {Limit} limit @param {object} options
  * @param {number} [timeoutMs] @param {('tokenBucket' | 'fixedWindow')[]} [rules] names of factories
  */

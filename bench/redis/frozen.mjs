@@ -1,5 +1,5 @@
 // @ts-check
-// How long calls take while Redis is frozen, for one contestant; the result goes to stdout.
+// Measures how long calls take while Redis is frozen, for one contestant. Prints the result.
 import { Redis } from 'ioredis'
 import { contestants } from './contestants.mjs'
 

@@ -15,7 +15,7 @@ import { workloads } from './workloads.mjs'
  * @property {Row[]} rows
  */
 
-/** sections are all parts of a run. */
+/** sections lists the parts of a run. */
 export const sections = [...Object.keys(workloads), 'bytes', 'frozen']
 
 const preface = `Made by \`npm run bench:redis -- --doc\`. All contestants use ioredis and one server on
@@ -26,7 +26,7 @@ weighs less. Client and server share the machine's cores.
 `
 
 /**
- * documentOf is the page of a run.
+ * documentOf returns the page of a run.
  * @param {About} about
  */
 export function documentOf(about) {
@@ -34,7 +34,7 @@ export function documentOf(about) {
 }
 
 /**
- * reportOf shows all sections of a run.
+ * reportOf returns all sections of a run as tables.
  * @param {About} about @param {typeof markdownTable} table
  */
 export function reportOf({ machine, server, load, versions, repetitions, rows }, table) {

@@ -1,5 +1,5 @@
 // @ts-check
-// npm run bench:redis: Sluice next to other limiters on Redis, on one server, in one run.
+// npm run bench:redis: Sluice compared with other limiters on Redis, on one server, in one run.
 import { spawn } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
@@ -42,7 +42,7 @@ async function run({ contestants: wanted, workloads: chosen, repetitions, quick,
   try {
     const jobs = chosen.flatMap((section) =>
       Array.from({ length: section === 'frozen' ? 1 : repetitions }, (_, i) =>
-        // Interleaved: what slows the machine down for a while slows down all of them.
+        // Interleaved: whatever slows the machine down affects all of them.
         (workloads[section]?.contestants ?? basic)
           .filter((name) => wanted.includes(name))
           .map((contestant) => ({ section, contestant, repetition: i + 1 })),
@@ -74,7 +74,7 @@ async function run({ contestants: wanted, workloads: chosen, repetitions, quick,
 }
 
 /**
- * Runs a job in a process of its own.
+ * Runs a job in its own process.
  * @param {{ section: string, contestant: string }} job
  * @param {Awaited<ReturnType<typeof startServer>>} server @param {number} ms
  * @returns {Promise<object>}

@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { createServer } from 'node:net'
 
-/** startServer starts a redis-server or valkey-server of the benchmark's own, kept in memory only. */
+/** startServer starts a redis-server or valkey-server for the benchmark, without persistence. */
 export async function startServer() {
   const command = ['redis-server', 'valkey-server'].find(
     (name) => spawnSync(name, ['--version']).status === 0,

@@ -1,5 +1,5 @@
 // @ts-check
-// One contestant does one workload, in a process of its own; the result goes to stdout as JSON.
+// Runs one contestant on one workload in its own process. Prints the result as JSON.
 import { Redis } from 'ioredis'
 import { contestants } from './contestants.mjs'
 import { workloads } from './workloads.mjs'
@@ -24,7 +24,7 @@ const random = () => {
   seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7fffffff
   return seed / 0x80000000
 }
-/** In an attack one call in twenty is somebody new. */
+/** In an attack one call in twenty has a new key. */
 const keyOf =
   workload === 'attack'
     ? () => (random() < 0.05 ? `new:${fresh++}` : `user:${1e6 + Math.floor(random() * keys)}`)

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * What every contestant is asked to do: `inFlight` calls at any time, over `keys` keys, for a while.
- * With `limit` per hour each key is refused once it has had that many.
+ * The workloads of every contestant: `inFlight` calls at any time, over `keys` keys, for a while.
+ * The limit is per hour and key, so each key is refused after `limit` calls.
  *
  * @typedef {object} Workload
  * @property {string} about

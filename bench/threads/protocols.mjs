@@ -1,6 +1,6 @@
 // @ts-check
-// The protocols that ADR 0005 chooses between, on one state per key: node protocols.mjs
-// Each thread adds to states that it picks at random; what is lost or minted shows at the end.
+// Compares the protocols of ADR 0005 on one state per key: node protocols.mjs
+// Each thread increments random states. At the end, lost or extra increments are reported.
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { median } from '../lib/statistics.mjs'
 import { numberText, textTable } from '../lib/table.mjs'
@@ -11,7 +11,7 @@ const KEYS = [1, 10_000]
 const THREADS = [1, 2]
 
 /**
- * Each makes, on a buffer with 64 bytes per key, the function that adds one to a key's state.
+ * Each creates, for a buffer with 64 bytes per key, a function that increments a key's state.
  * @type {Record<string, (buffer: SharedArrayBuffer) => (key: number) => void>}
  */
 const protocols = {
@@ -35,7 +35,7 @@ const protocols = {
     return (key) => {
       for (;;) {
         const seen = words[8 * key]
-        // As a state has to be: a number for the arithmetic, a BigInt for the swap.
+        // As in a real store: a number for the arithmetic, a BigInt for the swap.
         const next = BigInt(Number(seen) + 1)
         if (Atomics.compareExchange(words, 8 * key, seen, next) === seen) return
       }
@@ -69,7 +69,7 @@ const protocols = {
   },
 }
 
-/** The sum of all states, whichever way they are kept. */
+/** Returns the sum of all states, for any protocol. */
 function total(/** @type {string} */ protocol, /** @type {SharedArrayBuffer} */ buffer) {
   const [words, cells] = [new Int32Array(buffer), new Float64Array(buffer)]
   const big = new BigInt64Array(buffer)
@@ -83,7 +83,10 @@ function total(/** @type {string} */ protocol, /** @type {SharedArrayBuffer} */ 
   return sum
 }
 
-/** @param {{ protocol: string, buffer: SharedArrayBuffer, control: SharedArrayBuffer, seed: number }} given */
+/**
+ * @param {{ protocol: string, buffer: SharedArrayBuffer, control: SharedArrayBuffer, seed: number
+ * }} given
+ */
 function runThread({ protocol, buffer, control, seed }) {
   const add = protocols[protocol](buffer)
   const keys = buffer.byteLength / 64

@@ -1,5 +1,5 @@
 // @ts-check
-// A process that measures one way for threads to share a limit: node ways.mjs WAY THREADS MS
+// Measures one way for threads to share a limit: node ways.mjs WAY THREADS MS
 import cluster from 'node:cluster'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import rateLimiterFlexible from 'rate-limiter-flexible'
@@ -11,7 +11,7 @@ const LIMIT = 10_000_000
 const rule = tokenBucket({ limit: LIMIT, per: '1d' })
 const self = new URL(import.meta.url)
 
-/** Makes 10,000 keys in a random order, each string built anew. */
+/** Returns a function that yields 10,000 keys in random order, each as a new string. */
 function keySource(/** @type {number} */ seed) {
   let random = seed
   return () => {
@@ -20,7 +20,7 @@ function keySource(/** @type {number} */ seed) {
   }
 }
 
-/** Asks for `ms`, all at once, and gives decisions per second. */
+/** Makes synchronous calls for `ms`, and returns decisions per second. */
 function measure(/** @type {(key: string) => boolean} */ ask, seed = 1, ms = 1_000) {
   const next = keySource(seed)
   for (let i = 0; i < 200_000; i += 1) ask(next())
@@ -35,7 +35,7 @@ function measure(/** @type {(key: string) => boolean} */ ask, seed = 1, ms = 1_0
   return (count / (nowMs - startMs)) * 1_000
 }
 
-/** The same with an answer that has to be awaited, one at a time. */
+/** Does the same with asynchronous calls, one at a time. */
 async function measureAwaited(
   /** @type {(key: string) => Promise<unknown>} */ ask,
   seed = 1,
@@ -52,7 +52,7 @@ async function measureAwaited(
   return (count / (performance.now() - startMs)) * 1_000
 }
 
-/** What each thread does, by way; and what the main thread passes to it. */
+/** The work of each thread, by way, and the data that the main thread passes to it. */
 const ways = {
   shared: {
     data: () => ({ handle: sharedMemoryStore().handle }),

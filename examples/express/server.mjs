@@ -1,4 +1,4 @@
-// 20 requests a minute for everybody, and five wrong passwords an hour for each user name.
+// 20 requests per minute and client, and five wrong passwords per hour and user name.
 import express from 'express'
 import { fixedWindow, tokenBucket } from 'sluice'
 import { rateLimit } from 'sluice/express'
@@ -10,7 +10,7 @@ app.get('/', (_request, response) => response.send('hello'))
 const wrongPasswords = rateLimit({
   rules: fixedWindow({ limit: 5, per: '1h', name: 'wrong-passwords' }),
   key: (request) => `user:${request.params.user}`,
-  // Each try spends one before the password is looked at; the right one gets it back.
+  // Each attempt spends a unit before the password is checked. A correct password refunds it.
   finalCost: (_request, response) => (response.statusCode === 200 ? 0 : 1),
 })
 app.post('/login/:user', wrongPasswords, (request, response) => {

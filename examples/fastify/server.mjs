@@ -1,4 +1,4 @@
-// Ten units a minute; a search costs three, and the health of the server can always be asked for.
+// Ten units per minute. A search costs three, and the health check is not limited.
 import fastify from 'fastify'
 import { tokenBucket } from 'sluice'
 import { rateLimit } from 'sluice/fastify'

@@ -1,10 +1,10 @@
-// A handler from Request to Response, as Next.js, Bun, Deno and Workers have them.
+// A handler from Request to Response, as in Next.js, Bun, Deno and Workers.
 import { tokenBucket } from 'sluice'
 import { rateLimit } from 'sluice/fetch'
 
 const limited = rateLimit({
   rules: tokenBucket({ limit: 3, per: '1m' }),
-  // The platform's proxy, of which there is one, says where a request comes from.
+  // The platform's one proxy passes the client's address.
   trustProxy: 1,
 })
 

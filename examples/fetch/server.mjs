@@ -1,4 +1,4 @@
-// Any platform that speaks Request and Response can serve route.mjs; here it is Node.
+// Any platform with Request and Response can serve route.mjs. This one is Node.
 import { serve } from '@hono/node-server'
 import { GET } from './route.mjs'
 

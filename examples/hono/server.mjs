@@ -1,4 +1,4 @@
-// Tiers by API key: free clients have 3 requests a minute, paying ones 30. Strangers count by address.
+// Tiers by API key: free clients have 3 requests per minute, paying ones 30. Others count by address.
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { apiKey, createPolicy, tokenBucket } from 'sluice'
@@ -8,7 +8,7 @@ const tiers = new Map([
   ['key-of-alice', 'pro'],
   ['key-of-bob', 'free'],
 ])
-/** A key that nobody has given out is none: whoever makes one up counts by address. */
+/** Unknown API keys are ignored: their clients are counted by address. */
 const keyOf = (c) => (tiers.has(c.req.header('x-api-key')) ? c.req.header('x-api-key') : undefined)
 
 const app = new Hono()

@@ -1,4 +1,4 @@
-// Two rules that are one decision: bursts of 5, and 100 a day. A refusal is charged to neither.
+// Two rules in one decision: bursts of 5, and 100 per day. A refusal charges neither.
 import Koa from 'koa'
 import { fixedWindow, tokenBucket } from 'sluice'
 import { rateLimit } from 'sluice/koa'

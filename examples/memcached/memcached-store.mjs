@@ -3,14 +3,14 @@ import { createHash } from 'node:crypto'
 import { createConnection } from 'node:net'
 import { remoteStore } from 'sluice/remote'
 
-/** How much the clocks of nodes and memcached may differ: rows are kept as much longer. */
+/** How much the clocks of nodes and memcached may differ: rows are kept longer by this. */
 const SKEW_S = 60
 
-/** The latest expiry that memcached can take. */
+/** The latest expiry that memcached accepts. */
 const LATEST_S = 2 ** 31 - 1
 
 /**
- * memcachedStore keeps rows in one memcached server. It has no clock to tell, and swaps single rows.
+ * memcachedStore keeps rows in one memcached server, which reports no clock and swaps single rows.
  * @param {{ port?: number, host?: string }} server
  * @param {import('sluice/remote').RemoteStoreOptions} [options]
  */
@@ -33,7 +33,7 @@ export function memcachedStore({ port = 11_211, host = '127.0.0.1' }, options) {
 
     async swap([{ name, from, version, to, expiresMs }]) {
       const text = to ?? ''
-      // A row that goes away expires at once.
+      // A deleted row expires at once.
       const expiresS = to === null ? -1 : Math.min(Math.ceil(expiresMs / 1_000) + SKEW_S, LATEST_S)
       const head = `${keyOf(name)} 0 ${expiresS} ${text.length}`
       const command = from === null ? `add ${head}` : `cas ${head} ${version}`
@@ -45,13 +45,13 @@ export function memcachedStore({ port = 11_211, host = '127.0.0.1' }, options) {
   return remoteStore(rows, options)
 }
 
-/** Keys of memcached have up to 250 printable characters; of other names it is a hash. */
+/** Returns a memcached key: up to 250 printable characters, or a hash of any other name. */
 function keyOf(name) {
   if (/^[\x21-\x7e]{1,250}$/.test(name)) return name
   return `#${createHash('sha256').update(name).digest('hex')}`
 }
 
-/** Sends commands on one connection, opened again where it was lost, and reads the answers in order. */
+/** Sends commands on one connection, reopens it after a loss, and reads the replies in order. */
 function connect(port, host) {
   let socket
   const waiting = []

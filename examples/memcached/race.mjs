@@ -1,4 +1,4 @@
-// Eight processes decide about one key as fast as they can, for two seconds:
+// Eight processes make decisions on one key as fast as they can, for two seconds:
 //
 //     memcached -p 11211 &
 //     npm run build
@@ -31,7 +31,7 @@ const { remaining } = await limiter.peek('alice')
 console.log(`${admitted} were admitted, and ${limit - remaining} are missing from the limit`)
 process.exit()
 
-/** What one process admits, and the longest that it waited for a decision. */
+/** Returns how many calls one process admits, and its longest wait for a decision. */
 async function race() {
   let admitted = 0
   let longestMs = 0

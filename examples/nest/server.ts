@@ -1,4 +1,4 @@
-// 20 requests a minute, three a minute for the report, and no limit for the health check.
+// 20 requests per minute, three per minute for the report, and no limit for the health check.
 import 'reflect-metadata'
 import { Controller, Get, Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'

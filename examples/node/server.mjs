@@ -1,4 +1,5 @@
-// Plain http, and a leaky bucket: five a second leave evenly, up to four wait, the others are refused.
+// Plain http with a leaky bucket: five requests per second, evenly spaced. Up to four wait, others
+// are refused.
 import { createServer } from 'node:http'
 import { leakyBucket } from 'sluice'
 import { rateLimit } from 'sluice/node'

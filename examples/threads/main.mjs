@@ -2,7 +2,7 @@
 //
 //     npm run build
 //     node examples/threads/main.mjs           sends 400 requests and counts
-//     node examples/threads/main.mjs --serve   goes on serving, for curl
+//     node examples/threads/main.mjs --serve   keeps serving, for curl
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { sharedMemoryStore } from 'sluice/shared-memory'

@@ -11,5 +11,6 @@ const server = createServer((request, response) => {
   if (!allowed) response.setHeader('retry-after', Math.ceil(retryAfterMs / 1_000))
   response.writeHead(allowed ? 200 : 429).end(`${remaining} left\n`)
 })
-// A port of its own. From Node 22.12 on, on Linux, all can share one: { port: 8080, reusePort: true }.
+// Its own port. From Node 22.12 on, on Linux, all threads can share one: { port: 8080, reusePort:
+// true }.
 server.listen(0, '127.0.0.1', () => parentPort?.postMessage(server.address().port))

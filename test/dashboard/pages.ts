@@ -8,15 +8,15 @@ const browsers = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrom
 /** Pages opens pages in a real Chromium. */
 export interface Pages {
   open(url: string, options?: BrowserContextOptions): Promise<Page>
-  /** What pages have complained of. */
+  /** Returns the errors and warnings of pages so far. */
   complaints(): readonly string[]
-  /** Forgets complaints that a test has provoked itself. */
+  /** Drops complaints that a test has provoked. */
   forgive(provoked: RegExp): void
 }
 
 /**
  * usePages builds the pages and starts a browser for the tests of a file. A test fails if one of its
- * pages has complained: an error, a warning, or something that the content policy did not allow.
+ * pages has reported an error, a warning or a violation of the content security policy.
  */
 export function usePages(): Pages {
   let browser: Browser
@@ -24,7 +24,7 @@ export function usePages(): Pages {
   const closers: (() => Promise<void>)[] = []
   beforeAll(async () => {
     buildServer()
-    // The sandbox is not there for root, and shared memory is small in containers.
+    // Root has no sandbox, and containers have little shared memory.
     const args = process.getuid?.() === 0 ? ['--no-sandbox', '--disable-dev-shm-usage'] : []
     browser = await chromium.launch({ executablePath: findProgram(browsers, ['chromium']), args })
   }, 300_000)
@@ -55,7 +55,7 @@ export function usePages(): Pages {
   }
 }
 
-/** Functions that run in the page are texts: the tests do not know the types of a browser. */
+/** Code that runs in the page is text, since tests compile without the types of browsers. */
 const findNameless = `[...document.querySelectorAll('a, button, input, select, textarea')]
   .filter((each) => {
     const label = each.getAttribute('aria-label') || each.labels?.[0]?.innerText || each.innerText
@@ -63,7 +63,7 @@ const findNameless = `[...document.querySelectorAll('a, button, input, select, t
   })
   .map((each) => each.outerHTML)`
 
-/** namelessControls are controls that have no name for somebody who cannot see them. */
+/** namelessControls returns controls without an accessible name. */
 export function namelessControls(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(findNameless)
 }
@@ -94,17 +94,17 @@ const findFaint = `(() => {
     .map((each) => each.outerHTML)
 })()`
 
-/** faintTexts are texts whose contrast is below 4.5 to 1. */
+/** faintTexts returns texts whose contrast is below 4.5 to 1. */
 export function faintTexts(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(findFaint)
 }
 
-/** isTooWide tells whether a page scrolls sideways. */
+/** isTooWide tells whether a page scrolls horizontally. */
 export function isTooWide(page: Page): Promise<boolean> {
   return page.evaluate<boolean>('document.documentElement.scrollWidth > innerWidth')
 }
 
-/** inkOf is the colour that a page writes in. */
+/** inkOf returns the text colour of a page. */
 export function inkOf(page: Page): Promise<string> {
   return page.evaluate<string>('getComputedStyle(document.body).color')
 }

@@ -26,13 +26,16 @@ import {
 } from 'sluice/node'
 import type { Running } from './servers.ts'
 
-/** Options that do not look at the request of a framework, and what handlers are told. */
+/** Options that do not depend on a framework's request, and a callback of handlers. */
 export type PermitOptions = RateLimitOptions<unknown, unknown> & {
   /** Called when a handler runs. */
   readonly reached?: (limit: RequestLimit | undefined) => void
 }
 
-/** What a handler does, by the path: `text` ends the response, `never` does not, `stream` only begins. */
+/**
+ * What a handler does, by path: `text` ends the response, `never` sends nothing, `stream` only
+ * starts.
+ */
 type Act = { readonly text: string } | 'never' | 'stream'
 
 async function actOf(
@@ -52,7 +55,7 @@ async function actOf(
 
 const never = () => new Promise<never>(() => {})
 
-/** Sends something, and no more. */
+/** Creates a stream that sends a chunk and never ends. */
 const webStream = () =>
   new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode('x')) })
 
@@ -130,7 +133,7 @@ export const permitServers: Record<string, (options: PermitOptions) => Promise<R
     return served(app.fetch)
   },
 
-  /** As on Deno, Bun or Workers, where there is only the address. */
+  /** As on Deno, Bun or Workers, which pass only the address. */
   async 'hono elsewhere'(options) {
     const app = new Hono()
     app.use(forHono(optionsOf(options)))

@@ -16,7 +16,7 @@ import { rateLimit as forKoa } from 'sluice/koa'
 import { rateLimit as forNest } from 'sluice/nest'
 import type { CommonOptions, Running } from './servers.ts'
 
-/** Starts a server whose framework trusts these proxies by itself: addresses, or true for everybody. */
+/** Starts a server whose framework trusts proxies: these addresses, or all for true. */
 type Start = (trusted: string | boolean, options: CommonOptions) => Promise<Running>
 
 async function listening(server: Server): Promise<Running> {
@@ -58,7 +58,7 @@ async function nest(app: INestApplication, options: CommonOptions): Promise<Runn
   return { port: app.getHttpServer().address().port, close: () => app.close() }
 }
 
-/** proxiedServers are the frameworks that find the addresses of clients behind proxies by themselves. */
+/** proxiedServers are frameworks with their own support for proxies. */
 export const proxiedServers: Record<string, Start> = {
   'express 5': onExpress(express),
   'express 4': onExpress(express4),
@@ -71,7 +71,7 @@ export const proxiedServers: Record<string, Start> = {
     return { port: (app.server.address() as AddressInfo).port, close: () => app.close() }
   },
 
-  // Koa trusts nobody or everybody; it reads so many addresses from the end.
+  // Koa trusts all proxies or none; maxIpsCount limits the addresses that it reads from the end.
   koa(trusted, options) {
     const app = new Koa({ proxy: trusted !== false, maxIpsCount: trusted === true ? 0 : 1 })
     app.use(forKoa(options as never))

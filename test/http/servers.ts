@@ -23,7 +23,7 @@ import {
   type RefusalChange,
 } from 'sluice/node'
 
-/** Options that do not look at the request of a framework. */
+/** Options that do not depend on a framework's request. */
 export type CommonOptions = Omit<
   RateLimitOptions<never, never>,
   | 'key'
@@ -41,9 +41,9 @@ export type CommonOptions = Omit<
   readonly byHeaders?: boolean
   /** The header that the partition key is read from. */
   readonly partitionHeader?: string
-  /** What each request turns out to cost. */
+  /** The final cost of each request. */
   readonly finally?: number
-  /** As of every framework; it cannot look at the request. */
+  /** The same for all frameworks, so it cannot use the request. */
   readonly onLimited?: (limited: Limited<unknown>) => RefusalChange | Promise<RefusalChange>
   /** Called by the handler. */
   readonly ran?: () => void
@@ -57,7 +57,7 @@ export interface Running {
 
 type HeaderOf = (name: string) => string | undefined
 
-/** The options of a framework whose requests have headers that `get` reads. */
+/** Builds the options of a framework whose request headers `get` reads. */
 function optionsFor<Request>(
   { byHeaders, partitionHeader, finally: final, ran: _ran, ...options }: CommonOptions,
   get: (request: Request) => HeaderOf,

@@ -1,5 +1,6 @@
-// Runs in ts-jest, which makes CommonJS of it, in a project that has the packed library; and is checked
-// by TypeScript in all ways to find modules: `test/packed.test.ts` does both.
+// Runs in ts-jest, which compiles it to CommonJS, in a project with the packed library. TypeScript
+// also
+// checks it with all kinds of module resolution. `test/packed.test.ts` does both.
 import { expect, test } from '@jest/globals'
 import { createLimiter, type Decision, SluiceError, tokenBucket } from 'sluice'
 import { sluiceStore } from 'sluice/compat/express-rate-limit'

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findProgram, freePort } from '../find-program.ts'
 
-/** MemcachedServer is a real server of a test's own. */
+/** MemcachedServer is a real server for one test file. */
 export interface MemcachedServer {
   readonly port: number
   stop(): Promise<void>

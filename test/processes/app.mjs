@@ -1,5 +1,5 @@
 // @ts-check
-// A program that keeps limits in memory: a primary with workers, if it is told how many, or one process.
+// A program that keeps limits in memory: a primary with the given number of workers, or one process.
 import cluster from 'node:cluster'
 import { createLimiter, memoryStore, tokenBucket } from 'sluice'
 import { sharedMemoryStore } from 'sluice/shared-memory'

@@ -9,13 +9,13 @@ export interface ChaosTwin {
   readonly bug: string
   readonly fault: Fault
   readonly options?: RunOptions
-  /** What the checker has to say. */
+  /** The expected complaint of the checker. */
   readonly complaint: RegExp
-  /** What else it may say: the bug shows in more than one way. */
+  /** Other complaints that the bug may cause. */
   readonly besides?: RegExp
 }
 
-/** Changes what was decided without Redis. */
+/** Changes decisions that were made without Redis. */
 function instead(change: (decision: Decision) => Decision | Promise<Decision>): RunOptions {
   const wrap = (limiter: Checker): Checker => ({
     async check(key) {
@@ -26,7 +26,7 @@ function instead(change: (decision: Decision) => Decision | Promise<Decision>): 
   return { wrap }
 }
 
-/** chaosTwins are bugs that others have had. */
+/** chaosTwins have known bugs of other limiters. */
 export const chaosTwins: readonly ChaosTwin[] = [
   {
     bug: 'a limiter waits for Redis as long as it takes',
@@ -108,7 +108,7 @@ export const chaosTwins: readonly ChaosTwin[] = [
   },
 ]
 
-/** Redis decides nothing any more once something else has. */
+/** Wraps a limiter so that it never uses Redis again after its first decision without it. */
 function forGood(limiter: Checker): Checker {
   let isGone = false
   return {

@@ -23,28 +23,28 @@ const BEFORE_MS = 400
 const FAULT_MS = 700
 const AFTER_MS = 450
 
-/** Scene is what a fault can lay its hands on. */
+/** Scene is what a fault can act on. */
 export interface Scene {
   readonly server: RedisServer
-  /** A connection to the server of its own, past the proxy. */
+  /** A separate connection to the server that bypasses the proxy. */
   readonly admin: Redis
   readonly proxy: FaultyProxy
 }
 
-/** Fault is something that happens to Redis, or between it and its clients, and passes. */
+/** Fault is a temporary failure of Redis or of the network between it and its clients. */
 export interface Fault {
   readonly name: string
-  /** What a client, or a limiter, has to say when it happens. */
+  /** An error of a client or a limiter that shows the fault. */
   readonly shows: RegExp
-  /** What the server is started with. */
+  /** Options with which the server starts. */
   readonly options?: readonly string[]
-  /** There is no server yet when the load begins. */
+  /** Whether the load starts before the server. */
   readonly atBoot?: boolean
-  /** All that was spent is forgotten. */
+  /** Whether the server loses its data. */
   readonly losesData?: boolean
-  /** Clients go by way of the proxy. */
+  /** Whether clients connect through the proxy. */
   readonly proxied?: boolean
-  /** The fleet, where it has to be another one. */
+  /** The clients of the fleet. Default: one of each library. */
   readonly clients?: readonly Connect[]
   begin(scene: Scene): unknown
   end(scene: Scene): unknown
@@ -58,19 +58,19 @@ export interface Run {
   readonly capacity: number
   readonly perSecond: number
   readonly nodes: readonly NodeRecord[]
-  /** What clients and limiters had to say. */
+  /** The errors of clients and limiters. */
   readonly errors: readonly string[]
   readonly startMs: number
   readonly beganMs: number
   readonly endedMs: number
   readonly stopMs: number
-  /** The longest the event loop was kept from its timers. */
+  /** The longest lag of the event loop. */
   readonly lagMs: number
 }
 
 export type Policy = NonNullable<FailureOptions['onStoreFailure']>
 
-/** runFault puts a fleet under a steady load, lets a fault begin and end, and records all calls. */
+/** runFault puts a fleet under steady load, starts and ends a fault, and records all calls. */
 export async function runFault(fault: Fault, options: RunOptions = {}): Promise<Run> {
   const server = await createRedis(...(fault.options ?? []))
   const admin = connectTo(server.port)
@@ -100,7 +100,7 @@ export async function runFault(fault: Fault, options: RunOptions = {}): Promise<
   }
 }
 
-/** Plays a fault to a fleet, and gives the moments of it. */
+/** Runs a fault on a fleet, and returns its moments. */
 async function play(fault: Fault, scene: Scene, nodes: readonly FleetNode[]) {
   const areReady = () => nodes.every(({ record }) => record.readyMs.length > 0)
   if (!fault.atBoot) {

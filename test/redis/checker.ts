@@ -1,18 +1,18 @@
 import type { Run } from './chaos.ts'
 import type { Made, NodeRecord } from './fleet.ts'
 
-/** What a call may take beyond its timeout, and the lag of the event loop. */
+/** How much longer than its timeout and the lag of the event loop a call may take. */
 const SLACK_MS = 30
 
-/** How soon Redis decides again once it can. */
+/** How soon after a fault Redis must decide again. */
 const RESUME_MS = 200
 
 const LEAST_CALLS_PER_SECOND = 200
 
-/** The most that half of the calls may take while the store is not asked. */
+/** The longest median of calls while the breaker is open. */
 const DEGRADED_MEDIAN_MS = 1
 
-/** complaintsAbout is all that is wrong with a run: nothing, if the limiter is right. */
+/** complaintsAbout lists everything wrong with a run; nothing for a correct limiter. */
 export function complaintsAbout(run: Run): string[] {
   return [
     aboutThrowing,
@@ -56,7 +56,7 @@ function aboutPolicy(run: Run): string[] {
   ]
 }
 
-/** A fault that nobody noticed proves nothing. */
+/** Checks that the fault had an effect: otherwise the run proves nothing. */
 function aboutFault(run: Run): string[] {
   const { fault, startMs, beganMs, endedMs, stopMs, nodes } = run
   const before = share(run, 'store', startMs, beganMs)
@@ -72,7 +72,7 @@ function aboutFault(run: Run): string[] {
   ]
 }
 
-/** The share of a source among the decisions that were asked for in this time. */
+/** Returns the share of a source among the decisions requested in an interval. */
 function share(run: Run, source: string, fromMs: number, toMs: number): number {
   const calls = callsOf(run).filter(({ startMs }) => startMs >= fromMs && startMs < toMs)
   return calls.filter((call) => call.source === source).length / calls.length
@@ -87,14 +87,14 @@ function aboutResuming(run: Run): string[] {
   })
 }
 
-/** How long after the fault, or the last time it was connected, a node heard of Redis again. */
+/** Returns how long after the fault, or after its last connect, Redis decided for a node again. */
 function resumedMs({ endedMs }: Run, { readyMs, calls }: NodeRecord): number {
   const fromMs = Math.max(endedMs, ...readyMs)
   const answers = calls.filter(({ source, endMs }) => source === 'store' && endMs >= fromMs)
   return Math.min(...answers.map(({ endMs }) => endMs)) - fromMs
 }
 
-/** What Redis admits, and what all local shares admit, are each bound by the rule. */
+/** Checks that the rule bounds the admissions of Redis, and those of all local shares. */
 function aboutAdmissions(run: Run): string[] {
   const times = run.fault.losesData ? 2 : 1
   return [
@@ -103,7 +103,7 @@ function aboutAdmissions(run: Run): string[] {
   ]
 }
 
-/** The bucket is full at first, and as often as its data are lost; less would be admitted nowhere. */
+/** Checks admissions against a bucket that is full at the start and after each loss of data. */
 function aboutBound(run: Run, source: string, times: number): string[] {
   const calls = answersOf(run).filter((call) => call.source === source)
   const admitted = calls.filter(({ allowed }) => allowed).length
@@ -115,7 +115,7 @@ function aboutBound(run: Run, source: string, times: number): string[] {
   return [`${source} admitted ${admitted}, and ${least} to ${most} would be right`]
 }
 
-/** Once a node has noticed, it does not wait for Redis any more; and it says so. */
+/** Checks that a node with an open breaker does not wait for Redis, and calls onDegraded. */
 function aboutDegradation(run: Run): string[] {
   return run.nodes.flatMap((node) => {
     const medianMs = median(whileDegraded(node).map(tookMs))
@@ -128,7 +128,7 @@ function aboutDegradation(run: Run): string[] {
   })
 }
 
-/** The calls that were made while Redis was asked no more. */
+/** Returns the calls made while the breaker was open. */
 function whileDegraded({ calls, degradedMs, recoveredMs }: NodeRecord): Made[] {
   return calls.filter(({ startMs }) => {
     const fromMs = degradedMs.findLast((ms) => ms <= startMs)

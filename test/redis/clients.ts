@@ -2,7 +2,7 @@ import { Redis, type RedisOptions } from 'ioredis'
 import { createClient } from 'redis'
 import type { RedisClient } from 'sluice/redis'
 
-/** Connected is a client that connects again and again, and soon. */
+/** Connected is a client that reconnects quickly. */
 export interface Connected {
   readonly name: string
   readonly client: RedisClient
@@ -11,20 +11,20 @@ export interface Connected {
   close(): void
 }
 
-/** Connect makes a client; what its commands fail with is told. */
+/** Connect creates a client, and reports the errors of its commands. */
 export type Connect = (port: number, told: (error: Error) => void) => Connected
 
 const HOST = '127.0.0.1'
 const RECONNECT_MS = 20
 
-/** What keeps ioredis from queueing commands while it is not connected. */
+/** Options that keep ioredis from queueing commands while it is not connected. */
 const unqueued: RedisOptions = {
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
   autoResendUnfulfilledCommands: false,
 }
 
-/** viaIoredis connects by ioredis, which asks the server first whether it has loaded its data. */
+/** viaIoredis connects by ioredis, which first waits until the server has loaded its data. */
 export const viaIoredis = ioredis(unqueued)
 
 /** viaHastyIoredis connects by ioredis, and is ready even if the server is still loading. */

@@ -5,7 +5,7 @@ import { createCluster } from 'redis'
 import type { RedisClient } from 'sluice/redis'
 import type { RedisCluster } from './cluster.ts'
 
-/** kinds are the libraries whose clients are tried. */
+/** kinds are the client libraries to test. */
 export const kinds = ['ioredis', 'node-redis', 'valkey-glide'] as const
 export type Kind = (typeof kinds)[number]
 
@@ -15,7 +15,7 @@ export interface OpenClient {
   close(): void
 }
 
-// It would print every error that it hands on.
+// Otherwise valkey-glide would print every error that it passes on.
 Logger.setLoggerConfig('off')
 
 /** openCluster connects a client of each kind, set to fail at once and to find a new master soon. */

@@ -5,21 +5,21 @@ import { until } from './until.ts'
 
 const SLOTS = 16_384
 
-/** After how long of silence a node is taken for lost. */
+/** After this long without a reply a node counts as lost. */
 const NODE_TIMEOUT_MS = 1_200
 
-/** RedisCluster is a real cluster of a test's own: masters, and a replica for each of the first. */
+/** RedisCluster is a real cluster for one test file: masters, and replicas of the first ones. */
 export interface RedisCluster {
   readonly masters: readonly RedisNode[]
   readonly replicas: readonly RedisNode[]
-  /** Where clients may start from. */
+  /** The seed nodes for clients. */
   readonly addresses: { host: string; port: number }[]
-  /** The first so many keys whose rows a master has, by the names of those rows. */
+  /** Returns the first `count` keys whose rows are on a master. */
   keysOf(master: RedisNode, count: number, nameOf: (key: string) => string): string[]
   stop(): Promise<void>
 }
 
-/** startCluster starts the servers, and waits until they are a cluster and all is well. */
+/** startCluster starts the servers, and waits until the cluster is healthy. */
 export async function startCluster(
   masterCount: number,
   replicaCount: number,
@@ -47,7 +47,7 @@ export async function startCluster(
   }
 }
 
-/** Makes nodes a cluster whose masters have equal parts of the slots. */
+/** Joins nodes to a cluster whose masters have equal parts of the slots. */
 async function unite(masters: readonly RedisNode[], replicas: readonly RedisNode[]): Promise<void> {
   const nodes = [...masters, ...replicas]
   for (const [i, { admin }] of nodes.entries()) {
@@ -62,14 +62,14 @@ async function unite(masters: readonly RedisNode[], replicas: readonly RedisNode
   await Promise.all(replicas.map((replica, i) => follow(replica, masters[i])))
 }
 
-/** keysWhere are the first so many keys of which something is so. */
+/** keysWhere returns the first `count` keys that satisfy a condition. */
 export function keysWhere(isSo: (key: string) => boolean, count: number): string[] {
   const keys: string[] = []
   for (let i = 0; keys.length < count; i += 1) if (isSo(`key ${i}`)) keys.push(`key ${i}`)
   return keys
 }
 
-/** moveSlot takes a slot and all that is in it from one master to another, while it is in use. */
+/** moveSlot migrates a slot and its keys from one master to another, while it is in use. */
 export async function moveSlot(
   slot: number,
   from: RedisNode,
@@ -86,7 +86,7 @@ export async function moveSlot(
   await from.admin.cluster('SETSLOT', slot, 'NODE', toId)
 }
 
-/** The other port that it needs may be taken, or too high: then it tries again. */
+/** Starts a node. Retries if the port of its cluster bus is in use or too high. */
 async function startMember(tries = 10): Promise<RedisNode> {
   try {
     return await startNode(
@@ -99,13 +99,13 @@ async function startMember(tries = 10): Promise<RedisNode> {
   }
 }
 
-/** The slots of one master out of many. */
+/** Returns the slots of one of several masters. */
 function slotsOf(i: number, of: number): number[] {
   const [from, to] = [i, i + 1].map((part) => Math.floor((part * SLOTS) / of))
   return Array.from({ length: to - from }, (_, slot) => from + slot)
 }
 
-/** Whether a node knows so many, and the cluster to be well. */
+/** Tells whether a node knows `count` nodes and considers the cluster healthy. */
 async function knows(admin: Redis, count: number): Promise<boolean> {
   const info = String(await admin.cluster('INFO'))
   return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${count}`)

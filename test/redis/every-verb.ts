@@ -2,7 +2,7 @@ import { createLimiter, tokenBucket } from 'sluice'
 import { type RedisClient, redisStore } from 'sluice/redis'
 import { expect } from 'vitest'
 
-/** tryEveryVerb calls each verb of a limiter on a client, and expects that Redis did what it says. */
+/** tryEveryVerb calls each verb of a limiter on a client, and checks its effect in Redis. */
 export async function tryEveryVerb(client: RedisClient): Promise<void> {
   const limiter = createLimiter(tokenBucket({ limit: 10, per: '1d' }), {
     store: redisStore(client),

@@ -1,35 +1,35 @@
 import { setTimeout } from 'node:timers/promises'
 import type { AsyncLimiter, Source } from 'sluice'
 
-/** How long a caller rests between two calls. */
+/** The pause of a caller between two calls. */
 const REST_MS = 12
 
-/** How long calls that are under way at the end may take. */
+/** How long calls in flight at the end may take. */
 const PATIENCE_MS = 3_000
 
-/** What the machine may take for itself, beside what the event loop was kept waiting. */
+/** Extra time that a busy machine may take, besides the lag of the event loop. */
 const SLACK_MS = 30
 
-/** One call in so many may fail for no other reason than that the machine is busy. */
+/** One call in this many may fail just because the machine is busy. */
 const BUSY = 100
 
-/** Asked is one call, and what became of it. Moments are those of `performance.now()`. */
+/** Asked is one call and its result. Moments are by `performance.now()`. */
 export interface Asked {
   readonly key: string
   readonly startMs: number
-  /** Endless as long as there is no answer. */
+  /** Infinity until there is an answer. */
   endMs: number
   source?: Source
   error?: unknown
 }
 
-/** Callers ask about keys, each about one of them again and again. */
+/** Callers make calls in loops, one caller per key. */
 export interface Callers {
   readonly calls: readonly Asked[]
   stop(): Promise<void>
 }
 
-/** startCallers has a caller for each key. */
+/** startCallers starts a caller for each key. */
 export function startCallers(limiter: AsyncLimiter, keys: readonly string[]): Callers {
   const calls: Asked[] = []
   let isOver = false
@@ -61,31 +61,31 @@ async function ask(limiter: AsyncLimiter, key: string, calls: Asked[]): Promise<
   call.endMs = performance.now()
 }
 
-/** Failover is what callers saw of a master that was lost, and replaced. */
+/** Failover is what callers observed of a failover. */
 export interface Failover {
   readonly calls: readonly Asked[]
-  /** What decides meanwhile. */
+  /** The source of decisions during the outage. */
   readonly policy: Source
   readonly timeoutMs: number
-  /** The longest that the event loop was kept from its timers. */
+  /** The longest lag of the event loop. */
   readonly lagMs: number
   /** When the master was lost. */
   readonly lostMs: number
 }
 
-/** isBack tells whether the store has decided again about each of the keys, since the policy did. */
+/** isBack tells whether the store has decided for each key again after the policy did. */
 export function isBack(calls: readonly Asked[], keys: readonly string[]): boolean {
   const last = new Map<string, Source | undefined>()
   for (const { key, endMs, source } of calls) if (endMs < Infinity) last.set(key, source)
   return keys.every((key) => last.get(key) === 'store') && calls.some(isInstead)
 }
 
-/** From when the master was lost to the last call that the store did not decide. */
+/** Returns the time from the loss of the master to the last call that the store did not decide. */
 function outageMs({ calls, lostMs }: Failover): number {
   return Math.max(0, ...calls.filter(isInstead).map(({ startMs }) => startMs - lostMs))
 }
 
-/** complaintsAbout are what was wrong with a fail-over for the keys of the master that was lost. */
+/** complaintsAbout lists what was wrong with a failover for the keys of the lost master. */
 export function complaintsAbout(failover: Failover): string[] {
   const { calls, policy, lostMs } = failover
   const complaints = mannersOf(failover)
@@ -105,7 +105,7 @@ export function complaintsAbout(failover: Failover): string[] {
   return complaints
 }
 
-/** complaintsAboutOthers are what was wrong for keys of masters that stayed. */
+/** complaintsAboutOthers lists what was wrong for keys of the other masters. */
 export function complaintsAboutOthers(failover: Failover): string[] {
   const { calls } = failover
   const instead = calls.filter(isInstead)
@@ -116,12 +116,12 @@ export function complaintsAboutOthers(failover: Failover): string[] {
   return complaints
 }
 
-/** What must never happen: a call that throws, or waits for too long. */
+/** Lists calls that threw or took too long, which must never happen. */
 function mannersOf({ calls, timeoutMs, lagMs }: Failover): string[] {
   const complaints: string[] = []
   const thrown = calls.filter(({ error }) => error !== undefined)
   if (thrown.length > 0) complaints.push(`${thrown.length} calls threw, as ${thrown[0].error}`)
-  // Late for its timer, and late again for its turn after that.
+  // The event loop may delay the timer once, and its callback once more.
   const mostMs = timeoutMs + 2 * lagMs + SLACK_MS
   const tookMs = Math.max(...calls.map(({ startMs, endMs }) => endMs - startMs))
   if (tookMs > mostMs) complaints.push(`a call took ${tookMs} ms, and not ${mostMs} at most`)

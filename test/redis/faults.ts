@@ -8,25 +8,25 @@ import {
 } from './clients.ts'
 import type { ProxyFault } from './proxy.ts'
 
-/** How often connections are killed: sooner than a client has settled. */
+/** How often connections are killed: before a client has finished its handshake. */
 const KILL_EVERY_MS = 2
 
-/** Keys that take a while to load: a millisecond each, as the server is told. */
+/** Number of keys to load; the server is configured to take a millisecond for each. */
 const MANY_KEYS = 700
 
 const UNANSWERED = /did not answer|too busy/
 
 const UNCONNECTED = /writeable|closed|ECONN|retries|offline/i
 
-/** stopped is a server that stands still, with all its connections. */
+/** stopped is a server that is stopped (SIGSTOP) with all its connections. */
 export const stopped: Fault = {
-  name: 'a server that stands still',
+  name: 'a server that is stopped',
   shows: UNANSWERED,
   begin: ({ server }) => server.process.kill('SIGSTOP'),
   end: ({ server }) => server.process.kill('SIGCONT'),
 }
 
-/** lost is a server that dies, and starts again with nothing. */
+/** lost is a server that dies and restarts empty. */
 export const lost: Fault = {
   name: 'a server that dies and starts again empty',
   shows: UNCONNECTED,
@@ -43,7 +43,7 @@ const queued: Fault = {
 }
 
 const saved: Fault = {
-  name: 'a server that is started anew and keeps its data',
+  name: 'a server that restarts and keeps its data',
   shows: UNCONNECTED,
   async begin({ admin, server }) {
     await admin.save()
@@ -53,7 +53,7 @@ const saved: Fault = {
 }
 
 const killed: Fault = {
-  name: 'connections that are killed again and again',
+  name: 'connections that are killed repeatedly',
   shows: UNCONNECTED,
   ...repeated(({ admin }) => admin.call('CLIENT', ['KILL', 'TYPE', 'normal', 'SKIPME', 'yes'])),
 }
@@ -82,7 +82,7 @@ function loading(): Fault {
   return {
     name: 'a server that loads its data',
     shows: /LOADING/,
-    // It answers others each time it has read this many bytes.
+    // While loading, it serves other clients each time it has read this many bytes.
     options: [
       ...['--key-load-delay', '1000'],
       ...['--loading-process-events-interval-bytes', '1024'],
@@ -107,7 +107,7 @@ const unborn: Fault = {
   end: ({ server }) => server.start(),
 }
 
-/** faults are all that can happen, each to a fleet of its own. */
+/** faults lists all faults. Each runs on its own fleet. */
 export const faults: readonly Fault[] = [
   stopped,
   lost,
@@ -120,7 +120,7 @@ export const faults: readonly Fault[] = [
   unborn,
   onTheWay('replies that are 200 ms late', 'delay', UNANSWERED),
   onTheWay('replies that are lost', 'swallow', UNANSWERED),
-  onTheWay('connections that end half way through a reply', 'cut', UNCONNECTED),
+  onTheWay('connections that end in the middle of a reply', 'cut', UNCONNECTED),
 ]
 
 function onTheWay(name: string, fault: ProxyFault, shows: RegExp): Fault {
@@ -133,7 +133,7 @@ function onTheWay(name: string, fault: ProxyFault, shows: RegExp): Fault {
   }
 }
 
-/** A fault that is done over and over again until it ends. */
+/** Creates a fault that repeats an action until it ends. */
 function repeated(once: (scene: Scene) => Promise<unknown>): Pick<Fault, 'begin' | 'end'> {
   let timer: NodeJS.Timeout
   let last: Promise<unknown>

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll } from 'vitest'
 import { type RedisServer, startRedis } from './server.ts'
 
-/** useRedis gives the tests of a file a server of their own, and a client of it. */
+/** useRedis starts a server for the tests of a file, and connects a client. */
 export function useRedis(): { readonly server: RedisServer; readonly client: Redis } {
   const used = {} as { server: RedisServer; client: Redis }
   beforeAll(async () => {

@@ -10,27 +10,27 @@ import { redisStore } from 'sluice/redis'
 import { type Connect, type Connected, viaIoredis, viaNodeRedis } from './clients.ts'
 import { startLoad } from './load.ts'
 
-/** fleet is the nodes of one, each with a client and a limiter of its own. */
+/** fleet lists the nodes of a fleet, each with its own client and limiter. */
 export const fleet: readonly Connect[] = [viaIoredis, viaNodeRedis]
 
-/** TIMEOUT_MS is what limiters promise. */
+/** TIMEOUT_MS is the timeout of all limiters. */
 export const TIMEOUT_MS = 50
 
 /** The load of the whole fleet. */
 const CALLS_PER_SECOND = 800
 
-/** How long calls that are still under way at the end may take to end. */
+/** How long calls in flight at the end may take. */
 const PATIENCE_MS = 2_000
 
-/** CAPACITY is how much the rule admits at once: a load uses it up in no time. */
+/** CAPACITY is the rule's capacity, which the load uses up at once. */
 export const CAPACITY = 20
 
-/** PER_SECOND is how much the rule gives back: little while a fault lasts. */
+/** PER_SECOND is the rule's refill rate: only a few units during a fault. */
 export const PER_SECOND = 5
 
 const rule = tokenBucket({ limit: PER_SECOND, per: '1s', burst: CAPACITY })
 
-/** Made is one call of the load, and what became of it. */
+/** Made is one call of the load, and its result. */
 export interface Made {
   readonly startMs: number
   endMs: number
@@ -41,7 +41,7 @@ export interface Made {
 
 /** NodeRecord is what one node of the fleet saw. */
 export interface NodeRecord {
-  /** Of its client. */
+  /** The name of its client. */
   readonly name: string
   readonly calls: Made[]
   /** When its client was connected. */
@@ -53,9 +53,9 @@ export interface NodeRecord {
 /** Checker is the verb of a limiter that the load uses. */
 export type Checker = Pick<AsyncLimiter, 'check'>
 
-/** RunOptions change the limiters, and nothing of what is expected of them but the policy. */
+/** RunOptions change the limiters. Expectations change only with the policy. */
 export interface RunOptions extends FailureOptions {
-  /** Puts something else in the limiter's place. */
+  /** Replaces the limiter. */
   readonly wrap?: (limiter: Checker) => Checker
 }
 
@@ -65,7 +65,7 @@ export interface FleetNode {
   readonly record: NodeRecord
 }
 
-/** createNode makes a limiter on a client, and writes down what they say. */
+/** createNode creates a limiter on a client, and records their events. */
 export function createNode(
   { name, client, onReady }: Connected,
   told: (error: Error) => void,
@@ -87,7 +87,7 @@ export function createNode(
   return { checker: wrap(limiter), record }
 }
 
-/** startCalls starts a load on all nodes in turn; its `stop` waits until all calls have ended. */
+/** startCalls starts a load on all nodes in turn. `stop` waits until all calls have ended. */
 export function startCalls(nodes: readonly FleetNode[]) {
   const underWay = new Set<Promise<void>>()
   let turn = 0
@@ -106,7 +106,7 @@ export function startCalls(nodes: readonly FleetNode[]) {
   }
 }
 
-/** Makes one call and records it; one that never ends has no end. */
+/** Makes one call and records it. A call that never ends has no end in the record. */
 async function make(checker: Checker, { calls }: NodeRecord): Promise<void> {
   const call: Made = {
     startMs: performance.now(),

@@ -1,6 +1,7 @@
 // @ts-check
-// A process that holds units for as long as it lives, with the built library, as a user would run it. It
-// keeps a record of what it holds beside the store: never of more, and never for longer.
+// A process that holds units until it is killed, with the built library, as a user would run it. It
+// keeps
+// a separate record of its holds in Redis, which never claims more units or a longer time.
 import { Redis } from 'ioredis'
 import { concurrency, createLimiter } from 'sluice'
 import { redisStore } from 'sluice/redis'
@@ -15,12 +16,15 @@ const job = JSON.parse(process.argv[2])
 const client = new Redis(job.port, '127.0.0.1')
 const { name, limit, holdMs } = job
 const rule = concurrency({ limit, hold: job.broken === 'held too long' ? 10 * holdMs : holdMs })
-/** A process that counts by itself has rows of its own. */
+/** A process that counts by itself has its own rows. */
 const own = job.broken === 'counted by itself' ? `${name} ${process.pid}` : name
 const limiter = createLimiter(rule, { store: redisStore(client), name: own, timeoutMs: 5_000 })
 
 const records = `records:${name}`
-/** Writes a record, and notes the most units that all records say at an instant of Redis's clock. */
+/**
+ * Writes a record, and updates the most units that all records claim at an instant of Redis's
+ * clock.
+ */
 const BEGIN = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
@@ -43,7 +47,7 @@ const pause = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(
 async function hold(/** @type {string} */ id) {
   for (;;) {
     const units = 1 + Math.floor(Math.random() * job.units)
-    // Read first: the hold lasts at least that long.
+    // Read the time first, so that the hold lasts at least until then.
     const endsMs = (await nowMs()) + holdMs
     const permit = await limiter.tryAcquire('key', units)
     if (!permit.allowed || permit.decision.source !== 'store') {

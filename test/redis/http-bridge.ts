@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { Redis } from 'ioredis'
 
-/** HttpBridge answers Upstash's REST protocol with what a Redis answers. */
+/** HttpBridge serves a Redis by Upstash's REST protocol. */
 export interface HttpBridge {
   readonly url: string
   readonly token: string
-  /** How many HTTP requests came. */
+  /** Returns the number of HTTP requests so far. */
   requests(): number
   close(): Promise<void>
 }
@@ -59,7 +59,7 @@ export async function startHttpBridge(client: Redis): Promise<HttpBridge> {
   }
 }
 
-/** Texts in base64, as deep as they are; Upstash leaves OK as it is. */
+/** Encodes all texts of a reply in base64, except OK, as Upstash does. */
 function encoded(reply: unknown): unknown {
   if (Array.isArray(reply)) return reply.map(encoded)
   if (typeof reply !== 'string' || reply === 'OK') return reply

@@ -1,4 +1,4 @@
-/** startLoad makes calls at a steady rate, and waits for none of them: an open loop. */
+/** startLoad makes calls at a steady rate without waiting for their results: an open loop. */
 export function startLoad(perSecond: number, call: () => void): () => void {
   const startMs = performance.now()
   let made = 0
@@ -9,16 +9,16 @@ export function startLoad(perSecond: number, call: () => void): () => void {
   return () => clearInterval(timer)
 }
 
-/** LagMeter knows for how long the event loop was kept from its timers at most. */
+/** LagMeter measures the lag of the event loop. */
 export interface LagMeter {
-  /** The longest since it was started, in milliseconds; what lasts until now counts. */
+  /** Returns the longest lag since the start in milliseconds, including a present one. */
   longestMs(): number
   stop(): void
 }
 
 const TICK_MS = 2
 
-/** startLagMeter looks at the time again and again, and at how late it does. */
+/** startLagMeter starts a repeating timer, and measures how late it fires. */
 export function startLagMeter(): LagMeter {
   let lastMs = performance.now()
   let longestMs = 0

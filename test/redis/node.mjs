@@ -7,7 +7,7 @@ import { redisStore } from 'sluice/redis'
 /** @type {{ port: number, rule: string, keys: string[], calls: number, clockHours: number }} */
 const job = JSON.parse(process.argv[2])
 
-// The clock of this machine is wrong by hours. Only Redis's must count.
+// The clock of this process is wrong by hours. Only Redis's clock must count.
 const real = Date.now
 Date.now = () => real() + job.clockHours * 3_600_000
 Object.defineProperty(performance, 'timeOrigin', {

@@ -11,7 +11,7 @@ export interface RedisNode {
   stop(): Promise<void>
 }
 
-/** startNode starts a server that hands a replica its data at once. */
+/** startNode starts a server that sends its data to replicas without a delay. */
 export async function startNode(...options: string[]): Promise<RedisNode> {
   const server = await startRedis('--bind', HOST, '--repl-diskless-sync-delay', '0', ...options)
   const admin = connectTo(server.port)
@@ -25,7 +25,7 @@ export async function startNode(...options: string[]): Promise<RedisNode> {
   }
 }
 
-/** connectTo is a connection that may be lost. */
+/** connectTo opens a connection that tolerates the loss of the server. */
 export function connectTo(port: number): Redis {
   const admin = new Redis(port, HOST)
   admin.on('error', () => {})
@@ -38,7 +38,7 @@ export async function replicates(replica: RedisNode): Promise<void> {
   await until(isUp, 'the replica follows its master')
 }
 
-/** caughtUp waits until a replica has all that its master was told up to now. */
+/** caughtUp waits until a replica has all writes of its master up to now. */
 export async function caughtUp(master: RedisNode, replica: RedisNode): Promise<void> {
   const offset = async (node: RedisNode) =>
     /master_repl_offset:(\d+)/.exec(await replicationOf(node))
@@ -46,7 +46,7 @@ export async function caughtUp(master: RedisNode, replica: RedisNode): Promise<v
   await until(async () => Number((await offset(replica))?.[1]) >= told, 'the replica has caught up')
 }
 
-/** isMaster tells whether a node is a master, perhaps by now. */
+/** isMaster tells whether a node is a master now. */
 export async function isMaster(node: RedisNode): Promise<boolean> {
   return (await replicationOf(node)).includes('role:master')
 }

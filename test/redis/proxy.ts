@@ -3,15 +3,15 @@ import { createServer, type Socket, connect as toPort } from 'node:net'
 /** How long a delayed reply is held back. */
 const DELAY_MS = 200
 
-/** What a proxy does to replies: hold them back, lose them, or end the connection within one. */
+/** What a proxy does to replies: delay them, drop them, or close the connection within one. */
 export type ProxyFault = 'delay' | 'swallow' | 'cut'
 
-/** FaultyProxy stands between clients and a server, and can do to replies what networks do. */
+/** FaultyProxy is a proxy between clients and a server that can inject faults into replies. */
 export interface FaultyProxy {
   readonly port: number
-  /** From now on all replies suffer this. */
+  /** Applies a fault to all replies from now on. */
   suffer(fault: ProxyFault): void
-  /** From now on all replies pass. What was held back goes on; where replies are missing, it ends. */
+  /** Lets all replies pass again. Sends delayed ones, and closes connections that lack replies. */
   heal(): void
   close(): Promise<void>
 }
@@ -23,7 +23,7 @@ interface Line {
   end(): void
 }
 
-/** startProxy listens on a free port and passes everything on to a server. */
+/** startProxy listens on a free port and forwards everything to a server. */
 export async function startProxy(serverPort: number): Promise<FaultyProxy> {
   const lines = new Set<Line>()
   let fault: ProxyFault | undefined
@@ -70,7 +70,7 @@ function createLine(client: Socket, server: Socket): Line {
     for (const { timer } of held) clearTimeout(timer)
     held.clear()
     server.destroy()
-    // What was written still goes out.
+    // Flush written data first.
     client.destroySoon()
   }
 
@@ -108,7 +108,7 @@ function createLine(client: Socket, server: Socket): Line {
   }
 }
 
-/** Whether it is the reply of a script, which is a list; those to a client's greetings are not. */
+/** Tells whether data are the reply of a script, which is a list, unlike replies to a handshake. */
 function isDecision(bytes: Buffer): boolean {
   return bytes[0] === '*'.charCodeAt(0)
 }

@@ -7,10 +7,10 @@ import { connectTo, HOST, type RedisNode, replicates, startNode } from './nodes.
 import { findServer } from './server.ts'
 import { until } from './until.ts'
 
-/** The name that a Sentinel knows the master by, whichever node that is. */
+/** The name of the master in the Sentinel, which stays the same after a failover. */
 export const MASTER_NAME = 'limits'
 
-/** Watched is a real master with a replica, and a Sentinel that makes it the master if need be. */
+/** Watched is a real master with a replica, and a Sentinel that promotes the replica if needed. */
 export interface Watched {
   readonly master: RedisNode
   readonly replica: RedisNode
@@ -36,7 +36,7 @@ export async function startWatched(): Promise<Watched> {
   return { master, replica, sentinelPort: sentinel.port, stop }
 }
 
-/** A Sentinel is the same program, with a file of its own that it writes to. */
+/** Starts a Sentinel: the same program, with a configuration file that it writes to. */
 async function startSentinel(masterPort: number) {
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'sluice-sentinel-'))

@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findProgram, freePort } from '../find-program.ts'
 
-/** RedisServer is a real server of a test's own, on a free port that stays its own. */
+/** RedisServer is a real server for one test file, on a free port that it keeps over restarts. */
 export interface RedisServer {
   readonly port: number
-  /** The one that runs now, or ran last. */
+  /** The process that runs now or ran last. */
   readonly process: ChildProcess
-  /** Ends it at once; what it has not saved is lost. */
+  /** Kills it at once. Unsaved data are lost. */
   kill(): Promise<void>
-  /** Starts it, again after `kill`, and waits until it answers. */
+  /** Starts it, also after `kill`, and waits until it answers. */
   start(): Promise<void>
   /** Ends it for good. */
   stop(): Promise<void>
@@ -24,7 +24,7 @@ export async function startRedis(...options: string[]): Promise<RedisServer> {
   return server
 }
 
-/** createRedis is a server that has a port, and was not started yet. */
+/** createRedis creates a server with a port, and does not start it yet. */
 export async function createRedis(...options: string[]): Promise<RedisServer> {
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'sluice-redis-'))
@@ -68,7 +68,7 @@ function untilReady(server: ChildProcess): Promise<void> {
   })
 }
 
-/** findServer is the path of a Redis or Valkey server. */
+/** findServer returns the path of a Redis or Valkey server. */
 export function findServer(): string {
   return findProgram(['redis-server', 'valkey-server'], ['redis-server', 'redis'])
 }

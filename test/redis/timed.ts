@@ -4,19 +4,19 @@ import { openRedis, type RedisStoreOptions } from '../../packages/sluice/src/sto
 
 export const TEST_CLOCK_LINE = "local now = tonumber(redis.call('GET', 'test-clock'))"
 
-/** 2100-01-01: Redis must not take the test's past for expired. Expiry itself is tested apart. */
+/** 2100-01-01, so that Redis never expires rows by the test's clock. Other tests cover expiry. */
 export const START_US = Date.UTC(2100, 0) * 1_000
 
 let made = 0
 
-/** Wire is what stands between a store and its client: it may count, or change what is sent. */
+/** Wire intercepts the commands between a store and its client: it may count or change them. */
 export type Wire = (
   send: (command: string, args: string[]) => Promise<unknown>,
   command: string,
   args: string[],
 ) => Promise<unknown>
 
-/** timedStore is a store with a prefix of its own, whose scripts read the time of a manual clock. */
+/** timedStore creates a store with its own prefix, whose scripts read the time of a manual clock. */
 export function timedStore(
   client: Redis,
   wire: Wire = (send, command, args) => send(command, args),

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 
-/** until waits for something to be so, and throws if it does not come to that. */
+/** until waits for a condition, and throws if it does not become true in time. */
 export async function until(
   isSo: () => boolean | Promise<boolean>,
   what: string,

@@ -14,7 +14,7 @@ import { redisStore } from 'sluice/redis'
 import { manualClock } from '../../packages/sluice/src/testing/manual-clock.ts'
 import { type MakeStore, storeSuite } from '../../packages/sluice/src/testing/store-suite.ts'
 
-// What follows is at module scope on purpose: Workers have no random values, no time and no timers
+// The following is at module scope on purpose: Workers have no random values, time or timers
 // there.
 const atModuleScope = [memoryStore(), compactStore()].map((store) =>
   createLimiter(tokenBucket({ limit: 3, per: '300ms' }), { store }),
@@ -43,13 +43,13 @@ const stores: Record<string, { make: MakeStore; without: string[] }> = {
   },
 }
 
-/** Suite is what came of a conformance suite. */
+/** Suite is the result of a conformance suite. */
 export interface Suite {
   readonly passed: number
   readonly failures: readonly string[]
 }
 
-/** suiteOn runs the conformance suite, all cases of it. */
+/** suiteOn runs all cases of the conformance suite. */
 export async function suiteOn(make: MakeStore, options: object): Promise<Suite> {
   const failures: string[] = []
   const cases = storeSuite(make, options)
@@ -59,7 +59,7 @@ export async function suiteOn(make: MakeStore, options: object): Promise<Suite> 
   return { passed: cases.length - failures.length, failures }
 }
 
-/** What limiters made at module scope do: their burst, a wait of a third, and the time. */
+/** Tries limiters made at module scope: their burst, a wait for one unit, and the time. */
 async function firstCalls(): Promise<unknown> {
   const all = await Promise.all(
     atModuleScope.map(async (limiter) => {
@@ -72,7 +72,7 @@ async function firstCalls(): Promise<unknown> {
   return { all, offMs: systemClock.nowUs() / 1_000 - Date.now() }
 }
 
-/** How many of 30 calls at once are allowed, of a limit of 10 in a Redis behind HTTP. */
+/** Returns how many of 30 simultaneous calls a limit of 10 admits in a Redis over HTTP. */
 async function overHttp(url: string, token: string): Promise<number> {
   const store = redisStore(new Redis({ url, token, retry: false }))
   const limiter = createLimiter(fixedWindow({ limit: 10, per: '1h' }), {

@@ -6,7 +6,7 @@ import { manualClock } from '../../packages/sluice/src/testing/manual-clock.ts'
 import { timedStore } from '../redis/timed.ts'
 import { handle, type Suite, suiteOn } from './app.ts'
 
-/** The program with a server of the runtime's own, and with what only servers can do. */
+/** Handles requests with the features that only servers have. */
 async function handleHere(request: Request): Promise<Response> {
   const { pathname, searchParams } = new URL(request.url)
   const steps = Number(searchParams.get('steps'))

@@ -1,4 +1,4 @@
 import { handle } from './app.ts'
 
-/** The program as Cloudflare Workers have it. */
+/** The program in the form of a Cloudflare Worker. */
 export default { fetch: (request: Request) => handle(request) }

@@ -4,32 +4,32 @@ import type { RouteSettings, Settings } from '../../packages/server/src/settings
 import { type Nginx, startNginx } from './nginx.ts'
 import { closeAll, serveUpstream, settingsOf, start } from './service.ts'
 
-/** What the document shows. */
+/** The configuration in the document, and its fail-open addition. */
 const [shown, addition] = [
   ...readFileSync('docs/operate/forward-auth.md', 'utf8').matchAll(/^```nginx\n(.*?)^```$/gms),
 ].map(([, text]) => text)
 
-/** failOpen is what the document adds to let requests pass while the service does not answer. */
+/** failOpen is the document's addition that forwards requests while the service does not answer. */
 export const failOpen = addition
 
 const stops: (() => Promise<void>)[] = []
 
-/** stopAll ends everything that `startAll` has started. */
+/** stopAll stops everything that `startAll` has started. */
 export async function stopAll(): Promise<void> {
   for (const stop of stops.splice(0)) await stop()
   await closeAll()
 }
 
-/** Answer is what came back through nginx. */
+/** Answer is a response through nginx. */
 export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: string
 }
 
-/** Ask is what a client sends, and from where. */
+/** Ask is a client's request. */
 export interface Ask {
-  /** Where the client is. */
+  /** The client's address. */
   readonly from?: string
   readonly method?: string
   readonly headers?: Record<string, string>
@@ -53,7 +53,7 @@ export function ask(
   })
 }
 
-/** swap replaces an address of the document, which must be there. */
+/** swap replaces a part of the document, which must occur exactly once. */
 export function swap(text: string, from: string, to: string): string {
   if (text.split(from).length !== 2) throw new Error(`the document must have "${from}" once`)
   return text.replace(from, to)
@@ -65,16 +65,16 @@ export const routes: Partial<RouteSettings>[] = [
   { path: '/limited/**', key: [{ from: 'address' }] },
 ]
 
-/** What differs from the document and from the usual settings. */
+/** Differences from the document and from the default settings. */
 interface Setup {
   readonly settings?: Partial<Settings>
   readonly routes?: Partial<RouteSettings>[]
-  /** What to ask in place of the service. */
+  /** A URL to use in place of the service. */
   readonly apiUrl?: string
   readonly edit?: (text: string) => string
 }
 
-/** startAll starts the service, an upstream, and nginx as the document has it. */
+/** startAll starts the service, an upstream, and nginx with the document's configuration. */
 export async function startAll(setup: Setup = {}) {
   const upstream = await serveUpstream((request, response) => {
     response.statusCode = request.url === '/limited/broken' ? 403 : 200

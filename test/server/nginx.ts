@@ -6,17 +6,17 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { findProgram, freePort } from '../find-program.ts'
 
-/** Nginx is a real nginx of a test's own, on a free port of 127.0.0.1. */
+/** Nginx is a real nginx for one test, on a free port of 127.0.0.1. */
 export interface Nginx {
   readonly port: number
   readonly url: string
-  /** Ends it, and removes its folder. */
+  /** Stops it, and removes its folder. */
   stop(): Promise<void>
 }
 
 /**
  * startNginx starts an nginx whose `http` block is `config(port)`, and waits until it listens. It
- * is one process in the foreground: nothing is left when that ends.
+ * is one process in the foreground, so that nothing is left when it ends.
  */
 export async function startNginx(config: (port: number) => string): Promise<Nginx> {
   const port = await freePort()
@@ -53,7 +53,7 @@ export async function startNginx(config: (port: number) => string): Promise<Ngin
   return { port, url: `http://127.0.0.1:${port}`, stop }
 }
 
-/** All that nginx writes goes to the folder. */
+/** Builds a configuration in which nginx writes to its folder only. */
 function framed(folder: string, http: string): string {
   const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
   return `

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** rawly sends text, hangs up after a while if the other side does not, and gives what came back. */
+/** rawly sends text and returns the reply. It hangs up after a while if the server does not. */
 export async function rawly(url: string, text: string, forMs = 150): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   let said = ''

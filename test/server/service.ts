@@ -5,7 +5,7 @@ import { parseRule } from 'sluice'
 import { startApp } from '../../packages/server/src/app/app.ts'
 import type { RouteSettings, Settings } from '../../packages/server/src/settings.ts'
 
-/** settingsOf completes settings: free is 5 an hour, pro 100, and all routes go to `upstream`. */
+/** settingsOf completes settings: free has 5 per hour, pro 100, and all routes lead to `upstream`. */
 export function settingsOf(
   given: Partial<Settings>,
   routes: Partial<RouteSettings>[] = [{ path: '/**' }],
@@ -65,12 +65,14 @@ export function settingsOf(
 
 const closers: (() => unknown)[] = []
 
-/** closeAll ends everything that a test has started. */
+/** closeAll stops everything that a test has started. */
 export async function closeAll(): Promise<void> {
   for (const close of closers.splice(0).reverse()) await close()
 }
 
-/** start runs the service; `next` is what a reload would read, and `log` what was written down. */
+/**
+ * start runs the service. `next` returns the settings of a reload, and `log` has the logged lines.
+ */
 export async function start(settings: Settings) {
   const log: { msg: string; [field: string]: unknown }[] = []
   const service = { next: () => settings, log }
@@ -84,7 +86,7 @@ export async function start(settings: Settings) {
   return Object.assign(service, app)
 }
 
-/** serveUpstream is a server behind the gateway; it keeps what it was asked. */
+/** serveUpstream starts a server behind the gateway that records its requests. */
 export async function serveUpstream(
   listener: RequestListener = (request, response) => {
     request.pipe(response)
@@ -103,12 +105,12 @@ export async function serveUpstream(
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, server }
 }
 
-/** as is a request by a user. */
+/** as returns the options of a request by a user. */
 export function as(user: string, init: RequestInit = {}): RequestInit {
   return { ...init, headers: { ...init.headers, 'x-user': user } }
 }
 
-/** json sends a body. */
+/** json returns the options of a request with a JSON body. */
 export function json(body: unknown, method = 'POST', headers = {}): RequestInit {
   return {
     method,

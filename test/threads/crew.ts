@@ -6,7 +6,7 @@ import { sharedMemoryStore } from 'sluice/shared-memory'
 const CONTROL_WORDS = 4_096
 const START_US = 1_700_000_000_000_000n
 
-/** Job is what a thread of `worker.mjs` is told to do. */
+/** Job is the work of a thread of `worker.mjs`. */
 export interface Job {
   readonly kind: 'stress' | 'history' | 'hammer'
   readonly rules: readonly string[]
@@ -14,7 +14,10 @@ export interface Job {
   readonly [option: string]: unknown
 }
 
-/** Crew is a store in shared memory, a clock that all threads read, and threads that use them. */
+/**
+ * createCrew creates a store in shared memory, a clock that all threads read, and functions to run
+ * threads.
+ */
 export function createCrew(maxKeys = 10_000, maxBytes = 2 ** 26) {
   const control = new SharedArrayBuffer(4 * CONTROL_WORDS)
   const words = new Int32Array(control)
@@ -22,7 +25,7 @@ export function createCrew(maxKeys = 10_000, maxBytes = 2 ** 26) {
   time[0] = START_US
   const clock = {
     nowUs: () => Number(Atomics.load(time, 0)),
-    sleep: () => Promise.reject(new Error('nobody sleeps here')),
+    sleep: () => Promise.reject(new Error('this clock cannot sleep')),
   }
   const store = sharedMemoryStore({ maxKeys, maxBytes, clock })
 
@@ -45,7 +48,7 @@ export function createCrew(maxKeys = 10_000, maxBytes = 2 ** 26) {
     advance: (us: number) => void Atomics.add(time, 0, BigInt(us)),
     start,
     startFile,
-    /** Starts threads, lets them go all at once, and gives their answers. */
+    /** Starts threads, releases them all at once, and returns their answers. */
     async run<Answer>(count: number, jobOf: (i: number) => Job, broken = false): Promise<Answer[]> {
       words.fill(0, 0, 16)
       const threads = Array.from({ length: count }, (_, i) => start(jobOf(i), broken))
@@ -64,7 +67,7 @@ async function allReady(words: Int32Array, count: number): Promise<void> {
   }
 }
 
-/** answerOf is the first message of a thread. */
+/** answerOf returns the first message of a thread. */
 export function answerOf<Answer>(thread: Worker): Promise<Answer> {
   return new Promise((resolve, reject) => {
     thread.once('message', resolve)
@@ -73,13 +76,13 @@ export function answerOf<Answer>(thread: Worker): Promise<Answer> {
   })
 }
 
-/** buildLibrary makes `dist`, which threads import, what the sources are. */
+/** buildLibrary updates `dist`, which threads import, from the sources. */
 export function buildLibrary(): void {
   build('packages/sluice', 'packages/sluice/tsconfig.cjs.json')
   execFileSync(process.execPath, ['scripts/dist.mjs'])
 }
 
-/** buildServer makes what the command runs and serves what the sources are. */
+/** buildServer updates the built command and dashboard from the sources. */
 export function buildServer(): void {
   buildLibrary()
   build('packages/server')

@@ -1,7 +1,7 @@
 import type { Rule } from 'sluice'
 import { createModel, type Model } from 'sluice/testing'
 
-/** Call is one call of a recorded history: when it began and ended, and what it answered. */
+/** Call is one call of a recorded history: its start, its end and its answer. */
 export interface Call {
   readonly verb: 'check' | 'peek' | 'charge' | 'refund' | 'block' | 'unblock' | 'reset'
   readonly key: string
@@ -13,8 +13,8 @@ export interface Call {
 
 /**
  * linearization finds an order of the calls, all at the same instant, in which the reference model
- * answers each as it was answered, and in which no call comes before one that had ended when it
- * began. Without such an order it gives undefined: then the store did not decide atomically.
+ * gives each the same answer, and in which no call comes before one that had ended when it
+ * began. Without such an order it returns undefined: the store did not decide atomically.
  */
 export function linearization(
   calls: readonly Call[],
@@ -33,7 +33,7 @@ export function linearization(
       const model = createModel()
       const answers = next.map((each) => play(model, rules, each, nowUs))
       if (JSON.stringify(answers.at(-1)) !== JSON.stringify(call.answer)) continue
-      // The same calls in another order that leaves the same state would lead nowhere else.
+      // Memoize: the same calls in another order with the same resulting state lead to the same end.
       const after = model.decide(call.key, rules, 0, nowUs, false)
       const done = calls.map((each) => Number(next.includes(each))).join('')
       const state = `${done} ${JSON.stringify(after)}`

@@ -6,15 +6,15 @@ import { attachSharedMemory } from 'sluice/shared-memory'
 
 const { job, handle, control, broken } = workerData
 const shared = new Int32Array(control)
-/** How many threads are at work, and the most units that one has ever seen held. */
+/** Words: threads at work, and the most units ever seen held. */
 const [READY, , MOST, REFUSED] = [0, 1, 2, 3]
-/** Where the records of holders begin: for each a version, odd while it holds, its instant, and units. */
+/** Start of the holders' records: a version (odd while it holds), an instant, and units. */
 const RECORDS = 64
 const RECORD = 3
 const time = new BigInt64Array(control, 64, 1)
 const clock = {
   nowUs: () => Number(Atomics.load(time, 0)),
-  sleep: () => Promise.reject(new Error('nobody sleeps here')),
+  sleep: () => Promise.reject(new Error('this clock cannot sleep')),
 }
 if (broken) {
   // A store without atomics.
@@ -34,10 +34,10 @@ function below(/** @type {number} */ n) {
   return (random >>> 8) % n
 }
 
-/** The time since the start, which fits into a word. */
+/** Returns the time since the start, which fits into a word. */
 const sinceUs = () => clock.nowUs() - job.startUs
 
-/** The units that all records hold at one instant: read again until none of them has changed. */
+/** Returns the units in all records at one instant: reads until no record changes meanwhile. */
 function heldNow() {
   const words = shared.subarray(RECORDS, RECORDS + RECORD * Atomics.load(shared, 4))
   for (;;) {
@@ -61,10 +61,13 @@ function noteMost(/** @type {number} */ held) {
   }
 }
 
-/** Sleeps, so that others get a processor: threads that are started while all are busy take seconds. */
+/**
+ * Sleeps, so that other threads get a core: a thread takes seconds to start while all cores are
+ * busy.
+ */
 const sleep = (/** @type {number} */ ms) => void Atomics.wait(shared, 5, 0, ms)
 
-/** Acquires, extends and releases for as long as it lives. A record never says more than is held. */
+/** Acquires, extends and releases until it is terminated. Records never claim more than is held. */
 function hold() {
   const { limit, ruleUs, slot, units } = job
   const limiter = createLimiter(concurrency({ limit, hold: `${ruleUs}us` }), {
@@ -102,7 +105,7 @@ function hold() {
   }
 }
 
-/** Decides by rules of several fields for as long as it lives, and counts what was admitted. */
+/** Decides by rules of several fields until it is terminated, and counts admissions. */
 function spend() {
   const rules = job.rules.map((/** @type {string} */ rule) => parseRule(rule))
   const limiter = createLimiter(rules, { store, name: 'spend' })
@@ -112,7 +115,7 @@ function spend() {
     const [user, org, tokens] = [below(2), below(2), 1 + below(3)]
     const cost = { requests: 1, tokens, everyone: 1 }
     if (!limiter.allow({ user: `${user}`, org: `${org}` }, cost)) continue
-    // The last to be counted, so that what a thread leaves uncounted is no more than one decision.
+    // Count last, so that a terminated thread leaves at most one decision uncounted.
     Atomics.add(shared, RECORDS, 1)
     Atomics.add(shared, RECORDS + 1 + user, 1)
     Atomics.add(shared, RECORDS + 3 + org, tokens)

@@ -1,5 +1,5 @@
 // @ts-check
-// A thread that stalls in the middle of a decision, with the lock in its hands.
+// A thread that stalls during a decision while it holds the lock.
 import { parentPort, workerData } from 'node:worker_threads'
 import { parseRule } from 'sluice'
 import { openDirectory } from '../../packages/sluice/dist/stores/shared-memory/directory.js'
@@ -17,7 +17,7 @@ const locked = () => {
   Atomics.add(shared, 0, 1)
   Atomics.wait(shared, 1, 0)
 }
-// The table is there already: nothing of what a claim takes is looked at.
+// The table exists already, so the arguments of the claim are ignored.
 const claimed = openDirectory(handle.buffer).claim('stall', [])
 const table = createSharedTable(claimed, [rules[0].algorithm], () => 0, locked)
 const nowUs = Number(Atomics.load(time, 0))

@@ -1,5 +1,5 @@
 // @ts-check
-// A thread that stops for a while, every now and then, between two steps of the protocol.
+// A thread that randomly pauses between two steps of the protocol.
 import { parentPort, workerData } from 'node:worker_threads'
 
 const { dist, handle, keys, ms } = workerData
@@ -8,7 +8,7 @@ const { attachSharedMemory } = await import(`${dist}/stores/shared-memory/shared
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4))
 let pauses = 0
-// Seldom in what every call does, or nobody would get on; often once something has gone wrong.
+// Pauses are rare in the common path, to make progress, and frequent in the recovery path.
 let isHealing = false
 Object.assign(globalThis, {
   pause() {

@@ -4,13 +4,13 @@ import { join, resolve } from 'node:path'
 
 const root = resolve(import.meta.dirname, '../..')
 
-/** A statement that touches shared memory, or what was read of it. */
+/** A statement that accesses shared memory, or values read from it. */
 const STEP = /^ +(const |words\[|Atomics\.|state = |entry = |place = |live\[|move\(|free\()/
 
 /**
- * stalledCopy copies the built library and lets its threads stop between any two steps of the
- * protocol: before each, `globalThis.pause` is called. A lock is taken away after 1 ms rather than
- * 10. `change` may break the copy, by replacing texts.
+ * stalledCopy copies the built library and lets its threads pause between any two steps of the
+ * protocol: each step calls `globalThis.pause` first. A lock is broken after 1 ms instead of
+ * 10. `change` may add bugs by replacing texts.
  */
 export function stalledCopy(change: readonly (readonly [string, string])[] = []) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-stalls-'))
@@ -26,7 +26,7 @@ export function stalledCopy(change: readonly (readonly [string, string])[] = [])
   const lines = text.split('\n')
   let steps = 0
   const paused = lines.map((line, i) => {
-    // The only statement of an `if` without braces stays as it is.
+    // Do not change the only statement of an `if` without braces.
     const isBody = !/[{};]$|\*\/$|\/\/.*$/.test(lines[i - 1] ?? '')
     if (isBody || !STEP.test(line)) return line
     steps += 1

@@ -12,11 +12,11 @@ const [READY, GO, DONE, EVENTS] = [0, 1, 2, 3]
 const time = new BigInt64Array(control, 64, 1)
 const clock = {
   nowUs: () => Number(Atomics.load(time, 0)),
-  sleep: () => Promise.reject(new Error('nobody sleeps here')),
+  sleep: () => Promise.reject(new Error('this clock cannot sleep')),
 }
 
 if (broken) {
-  // A store without atomics: what it would be if nobody had thought of threads.
+  // A store without atomics, as if it were written for a single thread.
   Atomics.compareExchange = /** @type {typeof Atomics.compareExchange} */ (
     (/** @type {Int32Array} */ words, /** @type {number} */ at, expected, replacement) => {
       const found = words[at]
@@ -32,7 +32,7 @@ const limiter = createLimiter(
   { store, name: job.name },
 )
 
-/** Waits until all threads are here. */
+/** Waits until all threads have arrived. */
 function barrier() {
   Atomics.add(shared, READY, 1)
   Atomics.notify(shared, READY)
@@ -40,9 +40,9 @@ function barrier() {
 }
 
 /**
- * Decides `count` times, on keys in an order of its own; time goes on with the decisions. A thread
- * goes on after that until all have made a fifth of theirs, or it gives up: where there are more
- * threads than cores, the first would be done before the last has begun.
+ * Decides `count` times, on keys in its own order; the decisions also advance the clock. Then it
+ * continues until all threads have made a fifth of their decisions, or gives up: with more threads
+ * than cores, the first would otherwise finish before the last has started.
  */
 function stress({ count, keys, tickUs, threads, number }) {
   const admitted = new Int32Array(keys)
@@ -64,12 +64,12 @@ function stress({ count, keys, tickUs, threads, number }) {
   return { admitted, together }
 }
 
-/** Plays its part of each round's history, and notes when each call began and ended. */
+/** Plays its part of each round's history, and records when each call began and ended. */
 function history({ rounds, plays }) {
   const events = []
   barrier()
   for (let round = 0; round < rounds; round += 1) {
-    // All threads begin a round together, so that their calls overlap.
+    // All threads start a round together, so that their calls overlap.
     Atomics.add(shared, 4, 1)
     while (Atomics.load(shared, 4) < job.threads * (round + 1));
     for (const { verb, key, cost } of plays[round % plays.length]) {
@@ -82,7 +82,7 @@ function history({ rounds, plays }) {
   return events
 }
 
-/** Decides for as long as it lives, and counts what was admitted. */
+/** Decides until it is terminated, and counts admissions. */
 function hammer({ keys }) {
   const names = Array.from({ length: keys }, (_, i) => `key ${i}`)
   let random = threadId + 1
