@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { ruleFactories } from '../algorithms/parse-rule.ts'
 import { penaltyRule } from '../algorithms/penalty.ts'
 import type { Cost } from '../core/cost.ts'
+import { SluiceError, shown } from '../core/errors.ts'
 import type { Held } from '../core/held.ts'
 import { readRule } from '../core/read-rule.ts'
 import type { Rule } from '../core/rule.ts'
@@ -51,6 +52,12 @@ type Script = (
 
 /** redisStandIn creates an empty server with a clock in microseconds since 1970. */
 export function redisStandIn(nowUs: () => number): RedisStandIn {
+  if (typeof nowUs !== 'function') {
+    throw new SluiceError(
+      'SLUICE_OPTION',
+      `redisStandIn: nowUs must be a function, such as that of manualClock(), got ${shown(nowUs)}.`,
+    )
+  }
   let rows: Rows = new Map()
   const known = new Map<string, Script>()
 
