@@ -69,6 +69,16 @@ Admin tokens: none, so only this machine may call the API
   })
 })
 
+it('prints that the gateway answers 404 to requests that no route matches', async () => {
+  const yaml = (path: string) =>
+    `tiers: { a: 1/1s }\nupstreams: { main: 'http://127.0.0.1:1' }\nroutes: [{ path: ${path} }]\n`
+  expect((await run(fileWith(yaml('/api/**')))).out).toContain(
+    "  /api/** (the tier's rules, by address, to main)\n" +
+      '  Other requests: 404, because no route matches them. A last route /** would.\n',
+  )
+  expect((await run(fileWith(yaml("'/**'")))).out).not.toContain('Other requests')
+})
+
 it('prints every problem with its place, and fails', async () => {
   const file = fileWith('tiers: { a: 1/1s }\ndefaultTier: b\nheaders: [y]\n')
   const { out, notes, error } = await run(file)

@@ -4,6 +4,7 @@ import { secretNote } from '../config/bare-secrets.ts'
 import { configJsonSchema } from '../config/json-schema.ts'
 import { readConfig } from '../config/read-config.ts'
 import { strayNote } from '../config/stray-keys.ts'
+import { isCatchAll } from '../gateway/router.ts'
 import type { KeyPart, Listen, RouteSettings, Settings } from '../settings.ts'
 import { type Command, readArguments } from './command.ts'
 import { reportProblems } from './report-problems.ts'
@@ -77,6 +78,8 @@ function summaryOf(file: string, settings: Settings): string {
   for (const route of routes) lines.push(`  ${routeText(route)}`)
   if (routes.every(({ upstream }) => !upstream)) {
     lines.push('  No upstream: the gateway answers 404, and only the API makes decisions.')
+  } else if (!routes.some(isCatchAll)) {
+    lines.push('  Other requests: 404, because no route matches them. A last route /** would.')
   }
   const urls = store.urls.map((url) => new URL(url).host).join(', ')
   const where = urls === '' ? '' : ` at ${urls}, on failure: ${store.onFailure}`

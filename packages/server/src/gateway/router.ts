@@ -80,3 +80,9 @@ function matchesHost(wanted: string, given: string | undefined): boolean {
   if (host === undefined) return false
   return wanted.startsWith('*.') ? host.endsWith(wanted.slice(1)) : host === wanted
 }
+
+/** isCatchAll tells whether a route matches every request. */
+export function isCatchAll({ path, methods, host, headers }: RouteSettings): boolean {
+  const isAny = methods.length === 0 && host === '' && Object.keys(headers).length === 0
+  return path === '/**' && isAny
+}

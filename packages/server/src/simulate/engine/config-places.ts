@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { SluiceError } from 'sluice'
 import { exactPath, plainPath } from '../../gateway/path.ts'
 import { routeKey } from '../../gateway/route-key.ts'
-import { type Asked, createRouter } from '../../gateway/router.ts'
+import { type Asked, createRouter, isCatchAll } from '../../gateway/router.ts'
 import type { RouteSettings, Settings } from '../../settings.ts'
 import type { PathNeed } from '../log/http-request.ts'
 import type { LogRequest } from '../log/request.ts'
@@ -113,12 +113,6 @@ export function createPlaces(file: string, { routes }: Settings): (request: LogR
 
 const name = (field: string) =>
   `Name the field with --${field}-field (json and csv), or give a decision log, which names routes.`
-
-/** Whether every request is of this route. */
-function isCatchAll({ path, methods, host, headers }: RouteSettings): boolean {
-  const isAny = methods.length === 0 && host === '' && Object.keys(headers).length === 0
-  return path === '/**' && isAny
-}
 
 /** The route that stands for all of them where they differ only in where requests go. */
 function fallbackOf(routes: readonly RouteSettings[]): RouteSettings | undefined {
