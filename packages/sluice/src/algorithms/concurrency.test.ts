@@ -115,7 +115,7 @@ describe('concurrency', () => {
     expect(() => concurrency({ limit: 3, hold: '0s' })).toThrow(
       expect.objectContaining({
         code: 'SLUICE_DURATION',
-        message: expect.stringContaining('rule "concurrency": hold must be from 1 ms'),
+        message: expect.stringContaining('rule "concurrency": hold must be a duration from 1 ms'),
       }),
     )
   })

@@ -29,7 +29,7 @@ export function durationUs(where: string, value: unknown, leastMs: number, mostM
   if (typeof ms === 'number' && ms >= leastMs && ms <= mostMs) return Math.round(ms * 1_000)
   throw new SluiceError(
     'SLUICE_DURATION',
-    `${where} must be from ${leastMs} ms to ${Math.floor(mostMs / UNIT_MS.d)} days, got ` +
+    `${where} must be a duration from ${leastMs} ms to ${Math.floor(mostMs / UNIT_MS.d)} days, got ` +
       `${shown(value)}. Write a whole number and a unit (us, ms, s, m, h, d), such as '90m', or a ` +
       'number of milliseconds.',
   )

@@ -45,6 +45,10 @@ it.each<[unknown, string]>([
   [{ policy: {} }, 'policy must come from createPolicy(), got an object.'],
   [{ rules: rule, tier: () => 'free' }, 'in place of `rules`, or leave `tier` out.'],
   [{ windowMs: 60_000, max: 5 }, 'there is no option "windowMs". A limit is a rule'],
+  [
+    { rules: rule, store: {} },
+    'there is no option "store". A limiter has a store: `limiter: createLimiter(',
+  ],
   [{ rules: rule, key: 'x-user' }, 'key must be a function of the request, got "x-user"'],
 ])('%# is told what to write', (options, says) => {
   expect(() => checkHttp(options as never, true)).toThrow(says)

@@ -49,11 +49,12 @@ export interface Checked {
 export function checkHttp(options: RateLimitOptions<never, never>, hasIp: boolean): Checked {
   checkGiven(options)
   for (const name of Object.keys(options)) {
-    if (!RATES.includes(name)) continue
-    throw wrong(
-      `there is no option ${shown(name)}. A limit is a rule: ` +
-        "`rules: tokenBucket({ limit: 100, per: '1m' })`.",
-    )
+    const hint =
+      name === 'store'
+        ? 'A limiter has a store: `limiter: createLimiter(rules, { store })`.'
+        : "A limit is a rule: `rules: tokenBucket({ limit: 100, per: '1m' })`."
+    if (name !== 'store' && !RATES.includes(name)) continue
+    throw wrong(`there is no option ${shown(name)}. ${hint}`)
   }
   checkOptions('rateLimit', options, NAMES)
   for (const name of ['key', 'tier', 'skip', 'partitionKey'] as const) {

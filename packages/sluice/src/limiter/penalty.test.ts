@@ -128,7 +128,7 @@ describe('the options of a penalty', () => {
   it.each([
     ['an unknown option', { after: 1, within: '1m', block: '1m', until: 1 }, /no option "until"/],
     ['no refusals', { after: 0, within: '1m', block: '1m' }, /limit must be a whole number/],
-    ['no time', { after: 1, within: '0s', block: '1m' }, /must be from 1 ms/],
+    ['no time', { after: 1, within: '0s', block: '1m' }, /must be a duration from 1 ms/],
     ['no block', { after: 1, within: '1m', block: [] }, /1 to 8 durations/],
     ['a block that is no duration', { after: 1, within: '1m', block: ['soon'] }, /penalty: block/],
     [

@@ -47,8 +47,8 @@ export function admitted(key: string, decision: Decision): Decision {
   if (decision.allowed) return decision
   throw new SluiceError(
     'SLUICE_WAIT_TOO_LONG',
-    `the turn of ${shown(key)} is ${Math.ceil(decision.retryAfterMs)} ms away, or its line is full. ` +
-      'Try later, or raise maxWaitMs or maxWaiting.',
+    `the turn of ${shown(key)} is ${Math.ceil(decision.retryAfterMs)} ms away, beyond maxWaitMs, or ` +
+      'maxWaiting calls are in line. Try later, or raise them.',
     { decision },
   )
 }
