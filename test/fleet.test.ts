@@ -20,7 +20,7 @@ describe('simulating fleets', () => {
   it('compares them in a table with a summary', async () => {
     const args = ['--nodes', '2,20', '--lease', '0,20', '--rate', '0.8x', '--for', '3s']
     const lines = (await simulate(...args)).split('\n')
-    expect(lines[0]).toBe('1000/1s, 800 requests a second for one key, 3 s, seed 1')
+    expect(lines[0]).toBe('1000/1s, 800 requests per second for one key, 3 s, seed 1')
     expect(lines[2]).toMatch(/^ {2}nodes +lease +offered +ideal +admitted .* bound +held$/)
     expect(lines.slice(3, 7).map((line) => line.trim().split(/ +/).slice(0, 2))).toEqual([
       ['2', '-'],

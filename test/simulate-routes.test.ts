@@ -144,7 +144,7 @@ describe('the routes of a configuration', () => {
     ])
     const page = join(folder, 'page.html')
     expect(text).toContain('9 (25 %) on open routes, where nothing is counted')
-    expect(text).toContain('3 (8.33 %) that no route is meant for: 404 or 400, and not counted')
+    expect(text).toContain('3 (8.33 %) that match no route: 404 or 400, and not counted')
     await output(['--config', fileOf(yaml), '--html', page], combined)
     const cells = readFileSync(page, 'utf8').replaceAll(/<.*?>/g, '').replaceAll(/\n+/g, ',')
     expect(cells).toContain('route,requests,units,refused,would be refused,health (open),9,')
@@ -195,7 +195,7 @@ routes:
   it('report the settings that they ignored', async () => {
     const lists = yaml.replace('key: address', 'key: address\ndenyList: [192.0.2.1]')
     expect((await reportOf(lists, combined)).leftOut).toEqual(['denyList'])
-    expect(await output(['--config', fileOf(lists)], combined)).toContain('not looked at: denyList')
+    expect(await output(['--config', fileOf(lists)], combined)).toContain('ignored: denyList')
   })
 
   it('in shadow mode cause no retries', async () => {
@@ -222,11 +222,14 @@ describe('a configuration that needs fields the log lacks', () => {
     ['a host', routes('path: /a, host: a.example'), line(',"path":"/a"'), /--host-field/],
     [
       ...(['a header', routes("path: /a, match: { headers: { x-b: '1' } }")] as const),
-      ...[line(',"path":"/a"'), /depends on the header x-b, which no log tells\..*decision log/],
+      ...[
+        line(',"path":"/a"'),
+        /depends on the header x-b, which logs do not have\..*decision log/,
+      ],
     ],
     [
       ...(['a key', routes('path: /a', 'header:x-user'), line(',"path":"/a"')] as const),
-      /the route "\/a" counts by header:x-user, which the log does not tell.*--key-field/,
+      /the route "\/a" counts by header:x-user, which the log does not have.*--key-field/,
     ],
     [
       ...(['a known name', routes('path: /a, cost: 2')] as const),
@@ -240,7 +243,7 @@ describe('a configuration that needs fields the log lacks', () => {
   it('is refused for a scenario, which has no paths', () =>
     expect(
       output(['--scenario', 'steady', '--config', fileOf(routes('path: /a, cost: 2'))], ''),
-    ).rejects.toThrow(/depend on the path of a request.*access log/))
+    ).rejects.toThrow(/depend on the path of requests.*access log/))
 
   it('is accepted if options name the fields of path, method, host and key', async () => {
     const text = routes('path: /a, methods: [PUT], host: a.example, cost: 0', 'header:x-user')

@@ -92,11 +92,11 @@ describe('the API', () => {
 
   it('says why it is not ready', async () => {
     expect((await (await make()).inject('/readyz')).json()).toEqual({ status: 'ready' })
-    const app = await make({ notReady: () => 'The store is away.' })
+    const app = await make({ notReady: () => 'The store is unavailable.' })
     expect((await app.inject('/readyz')).json()).toMatchObject({
       status: 503,
       title: 'Service Unavailable',
-      detail: 'The store is away.',
+      detail: 'The store is unavailable.',
     })
   })
 

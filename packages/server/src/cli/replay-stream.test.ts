@@ -201,9 +201,9 @@ describe('writing', () => {
       }
     }
     const broken = async () => {
-      throw new Error('nobody reads')
+      throw new Error('no reader')
     }
-    await expect(replayStream(chunks(), broken)).rejects.toThrow('nobody reads')
+    await expect(replayStream(chunks(), broken)).rejects.toThrow('no reader')
     expect(closed).toBe(true)
   })
 })

@@ -170,7 +170,7 @@ it('reports that there were more clients than it tracks, on the page too', async
     expect(shown).toContain('requests of clients beyond --max-clients: 3')
   }
   expect(output).toContain('as before, 2 unknown')
-  expect(page).toContain('the log does not say what happened: 2')
+  expect(page).toContain('Requests without an outcome in the log: 2')
 })
 
 it('suggests nothing where all costs are 0', async () => {
@@ -202,7 +202,7 @@ describe('broken lines', () => {
         [7, 'it is not ADDRESS - USER [TIME] …'],
       ].map(([line, reason]) => ({ file: 'standard input', line, reason })),
     )
-    expect((await run([], hostile)).output).toContain('lines that could not be read: 6 (75 %)')
+    expect((await run([], hostile)).output).toContain('unreadable lines: 6 (75 %)')
   })
 
   it('in JSON may name anything, and change nothing', async () => {
@@ -248,7 +248,7 @@ describe('broken lines', () => {
   it.each([
     ['', 'the log is empty: there is no request to simulate.'],
     ['\n\n', 'the log is empty'],
-    ['hello\nworld\n', 'cannot tell the format of a log that begins with "hello".'],
+    ['hello\nworld\n', 'cannot detect the format of a log that begins with "hello".'],
     ['{"a":1}\n', 'none of 1 lines can be read. The first, standard input:1: it has none of the'],
   ])('are an error when there is nothing else: %j', async (text, message) => {
     await expect(run([], text)).rejects.toThrow(message)
@@ -385,7 +385,7 @@ routes:
     expect(ruleSets[0]).toMatchObject({ refused: 3, shadowed: 2 })
     const page = join(folder, 'shadow.html')
     const { output } = await run(['--config', file, '--html', page], text)
-    const told = 'of these 2 (66.7 %) on routes in shadow, which refuse no request'
+    const told = 'of these 2 (66.7 %) on routes in shadow mode, which refuse no request'
     expect(output).toContain(told)
     expect(await readFile(page, 'utf8')).toContain(told)
   })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { createClients } from './clients.ts'
 
-it('numbers keys as a Map would, and gives them back unchanged', () => {
+it('numbers keys as a Map would, and returns them unchanged', () => {
   const key = fc.oneof(
     fc.constantFrom('a', '__proto__', '\0', '\ud800', 'x'.repeat(1_024)),
     fc.string({ minLength: 1, maxLength: 3 }),
@@ -20,7 +20,7 @@ it('numbers keys as a Map would, and gives them back unchanged', () => {
   )
 })
 
-it('holds many, over pages and growth, and no more than it may', () => {
+it('holds many keys, over pages and growth, and no more than its maximum', () => {
   const clients = createClients(100_000)
   const keyOf = (i: number) => `${'client of a long name '.repeat(2)}${i}`
   let wrong = 0

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto'
 
-/** Clients numbers keys from 0 on, in the order in which they come. */
+/** Clients numbers keys from 0 on, in the order of their first requests. */
 export interface Clients {
-  /** The number of a key; -1 for a new one when there is no room for more. */
+  /** The number of a key; -1 for a new key when the table is full. */
   numberOf(key: string): number
   keyOf(number: number): string
   size(): number
@@ -13,20 +13,20 @@ const PAGE_BITS = 20
 const PAGE_UNITS = 2 ** PAGE_BITS
 
 /**
- * createClients keeps up to `maxClients` keys. It is a hash table in typed arrays, of about 50 bytes
- * for a short key, where a `Map` of strings takes three times as much.
+ * createClients keeps up to `maxClients` keys. It is a hash table in typed arrays, with about 50
+ * bytes for a short key; a `Map` of strings takes three times as much.
  */
 export function createClients(maxClients: number): Clients {
-  /** The keys one after the other, each behind its length. */
+  /** The keys one after the other, each after its length. */
   const pages: Uint16Array[] = []
   let free = PAGE_UNITS
   /** Where each key begins, and its hash. */
   let starts = new Uint32Array(1_024)
   let hashes = new Int32Array(1_024)
-  /** Number and 1 of the client in each slot; 0 for none. At most half of the slots are taken. */
+  /** Client number plus 1 in each slot; 0 for an empty slot. The load factor is at most 1/2. */
   let slots = new Uint32Array(2_048)
   let size = 0
-  // A start that nobody knows, so that a log cannot be made to fill one place of the table.
+  // A random hash seed, so that a crafted log cannot cause collisions (hash flooding).
   const secret = randomInt(2 ** 32)
 
   function hashOf(key: string): number {

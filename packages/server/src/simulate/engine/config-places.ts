@@ -7,27 +7,27 @@ import type { RouteSettings, Settings } from '../../settings.ts'
 import type { PathNeed } from '../log/http-request.ts'
 import type { LogRequest } from '../log/request.ts'
 
-/** Spot is where the gateway would take a request, and who would be asking there. */
+/** Spot is the route of a request in the gateway, and the key it would have there. */
 export interface Spot {
-  /** Undefined for a request that no route is meant for, and one asked for over the API. */
+  /** Undefined for a request that matches no route, and for a call of the API. */
   readonly route: RouteSettings | undefined
-  /** Whether the log tells which route it is. */
+  /** Whether the log names the route. */
   readonly isTold: boolean
-  /** Whether the gateway would answer 404 or 400, and count nothing. */
+  /** Whether the gateway would answer 404 or 400 without a decision. */
   readonly isLost: boolean
   readonly key: string
   readonly cost: number
 }
 
-/** pathNeed tells whether the routes of a configuration can be told apart, and must be. */
+/** pathNeed tells whether the routes of a configuration need paths to be told apart. */
 export function pathNeed({ routes }: Settings): PathNeed {
   if (isCatchAll(routes[0])) return 'unwanted'
   return fallbackOf(routes) ? 'wanted' : 'required'
 }
 
 /**
- * createPlaces finds the route of a request, with the router of the gateway: by the name that the
- * log gives, or else by path, method and host. What cannot be found out throws `SLUICE_OPTION`.
+ * createPlaces finds the route of a request with the gateway's router: by the name in the log, or
+ * else by path, method and host. It throws `SLUICE_OPTION` if the log lacks what is needed.
  */
 export function createPlaces(file: string, { routes }: Settings): (request: LogRequest) => Spot {
   const byName = new Map(routes.map((route) => [route.name, route]))
@@ -51,20 +51,17 @@ export function createPlaces(file: string, { routes }: Settings): (request: LogR
     get method() {
       const { method } = current.http!
       if (method !== undefined) return method
-      return fail(
-        'some route is for certain methods, and the log does not tell any',
-        name('method'),
-      )
+      return fail('a route matches by method, and the log has no methods', name('method'))
     },
     get host() {
       const { host } = current.http!
       if (host !== undefined) return host
-      return fail('some route is for a certain host, and the log does not tell any', name('host'))
+      return fail('a route matches by host, and the log has no hosts', name('host'))
     },
     header: (header) =>
       fail(
-        `a route for ${path} depends on the header ${header}, which no log tells`,
-        'Take that route out for the simulation, or give a decision log, which names routes.',
+        `a route for ${path} depends on the header ${header}, which logs do not have`,
+        'Remove that route for the simulation, or give a decision log, which names routes.',
       ),
   }
 
@@ -78,18 +75,18 @@ export function createPlaces(file: string, { routes }: Settings): (request: LogR
     const known = routes.map((each) => JSON.stringify(each.name)).join(', ')
     if (route === undefined) {
       return fail(
-        'limits depend on the path of a request, and there is none in what is played',
+        'limits depend on the path of requests, and the input has no paths',
         `Give an access log, a decision log, or JSON or CSV with --path-field NAME.`,
       )
     }
     return fail(
-      `the log names the route ${JSON.stringify(route)}, and tells no path. There are: ${known}`,
-      'Give the routes the names that they have in the log.',
+      `the log names the route ${JSON.stringify(route)}, which is unknown, and has no path. Known: ${known}`,
+      'Name the routes as in the log.',
     )
   }
 
   const at = (request: LogRequest, route: RouteSettings, isTold: boolean): Spot => {
-    // Nothing is counted on an open route, whoever comes.
+    // Open routes count nothing, whatever the client.
     const isKey = request.isKey || route.isOpen
     const key = isKey ? request.key : readers.get(route)!(request.key)
     const cost = request.isCost ? request.cost : route.cost
@@ -114,7 +111,7 @@ export function createPlaces(file: string, { routes }: Settings): (request: LogR
 const name = (field: string) =>
   `Name the field with --${field}-field (json and csv), or give a decision log, which names routes.`
 
-/** The route that stands for all of them where they differ only in where requests go. */
+/** The route that stands for all routes if they differ in their upstreams only. */
 function fallbackOf(routes: readonly RouteSettings[]): RouteSettings | undefined {
   const last = routes.findIndex(isCatchAll)
   const treatment = ({ cost, key, shadow, isOpen }: RouteSettings) =>
@@ -126,7 +123,7 @@ function fallbackOf(routes: readonly RouteSettings[]): RouteSettings | undefined
   return routes.slice(0, last + 1).every(isSame) ? routes[last] : undefined
 }
 
-/** Makes the key of a route from an address; the other parts of keys are in no log. */
+/** Makes the key of a route from an address; logs lack the other parts of keys. */
 function keyReader(file: string, route: RouteSettings): (address: string) => string {
   const foreign = route.key.find(({ from }) => from !== 'address' && from !== 'route')
   if (foreign) {
@@ -134,14 +131,14 @@ function keyReader(file: string, route: RouteSettings): (address: string) => str
     return () => {
       throw new SluiceError(
         'SLUICE_OPTION',
-        `${file}: the route ${JSON.stringify(route.name)} counts by ${part}, which the log does not tell. ` +
+        `${file}: the route ${JSON.stringify(route.name)} counts by ${part}, which the log does not have. ` +
           'Give a decision log, or name the field that has such keys with --key-field.',
       )
     }
   }
   let known = ''
   const read = routeKey(route, { addressOf: () => known, tokens: undefined })
-  // Of parts that are addresses and names of routes, nothing is read from a request.
+  // Keys of addresses and names of routes only: no header is read.
   const nothing = {} as IncomingMessage
   return (address) => {
     known = address

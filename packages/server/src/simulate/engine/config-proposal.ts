@@ -12,21 +12,21 @@ import {
   type ProposalOptions,
 } from './proposal.ts'
 
-/** The tier under which clients with rules of their own are counted. */
+/** The tier under which clients with overrides are counted. */
 const OVERRIDE = 'override'
 
-/** A request as the configuration sees it. */
+/** A request with its place in the configuration. */
 interface Found extends Place {
   readonly spot: Spot
-  /** The tier to decide by, in place of the key's own. */
+  /** The tier to decide by, instead of the key's own. */
   readonly by: string | undefined
 }
 
 /**
- * createConfigProposal is what the service makes of a configuration: tiers, clients and overrides, and
- * routes with their keys, costs and rules. The tier of a log is that of the configuration of its
- * day: it counts with `trustsTier` only, or for a client that the configuration does not name and
- * that was asked about over the API, which may name a tier.
+ * createConfigProposal decides like the service with a configuration: tiers, clients and overrides,
+ * and routes with their keys, costs and rules. The tier in a log is that of the configuration in
+ * use when it was written: it applies with `trustsTier` only, or for calls of the API about a
+ * client that the configuration does not list, because such a call may name a tier.
  */
 export function createConfigProposal(
   name: string,
@@ -51,13 +51,13 @@ export function createConfigProposal(
   const isNamed = (key: string) =>
     Object.hasOwn(settings.clients, key) || Object.hasOwn(settings.overrides, key)
 
-  /** The tier that a request names, where it counts. */
+  /** The tier that the log names, if it applies. */
   function namedTier({ tier, route }: LogRequest, key: string): string | undefined {
     if (tier === undefined || !Object.hasOwn(settings.tiers, tier)) return undefined
     return trustsTier || (route === '' && !isNamed(key)) ? tier : undefined
   }
 
-  /** Asked for several times about the same request, one after the other. */
+  /** Cached, since it is called several times in a row for the same request. */
   function placeOf(request: LogRequest): Found {
     if (request === last) return found
     const spot = spotOf(request)

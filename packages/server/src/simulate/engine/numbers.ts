@@ -1,4 +1,4 @@
-/** Numbers are a list of whole numbers that grows; what was never written is 0. */
+/** Numbers are a growing list of whole numbers; unwritten ones are 0. */
 export interface Numbers {
   get(at: number): number
   set(at: number, value: number): void
@@ -6,8 +6,8 @@ export interface Numbers {
 }
 
 /**
- * createNumbers keeps numbers up to 2^32 − 1 in four bytes each, which is enough to count requests, or
- * in a `Float64Array` all that are exact.
+ * createNumbers keeps numbers up to 2^32 − 1 in four bytes each, enough to count requests, or in a
+ * `Float64Array` all exact integers.
  */
 export function createNumbers(
   Cells: Uint32ArrayConstructor | Float64ArrayConstructor = Uint32Array,

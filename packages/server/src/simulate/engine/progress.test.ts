@@ -31,5 +31,5 @@ it('shows the share and the time left, five times a second at most', () =>
     '',
   ]))
 
-it('tells what was read where the end is not known', () =>
+it('shows how much was read if the end is not known', () =>
   expect(play(undefined, [[500, 1_024]])).toEqual(['1.0 KiB read, 2.0 KiB/s', '']))

@@ -1,10 +1,10 @@
 import { bytes, span } from '../report/shown.ts'
 
-/** Progress shows how far a command has come. */
+/** Progress shows the progress of a command. */
 export interface Progress {
-  /** So much more was read. */
+  /** Reports what was read since the last call. */
   read(more: number): void
-  /** Takes the line away. */
+  /** Clears the line. */
   done(): void
 }
 
@@ -12,8 +12,9 @@ const WIDTH = 24
 const EVERY_MS = 200
 
 /**
- * createProgress draws a bar and the time that is left, five times a second at most. Without a
- * total it tells what was read, which `shown` writes; without `status`, where nobody looks, nothing.
+ * createProgress draws a bar and the time left, five times a second at most. Without a total it
+ * shows how much was read, formatted by `shown`; without `status`, when there is no terminal,
+ * nothing.
  */
 export function createProgress(
   total: number | undefined,

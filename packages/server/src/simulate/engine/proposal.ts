@@ -11,60 +11,60 @@ import {
 } from 'sluice'
 import type { LogRequest } from '../log/request.ts'
 
-/** Verdict is what a simulation needs of a decision. */
+/** Verdict is the part of a decision that a simulation needs. */
 export interface Verdict {
   readonly allowed: boolean
   readonly delayMs: number
-  /** Infinity for a cost that no retry could ever pass. */
+  /** Infinity for a cost that can never pass. */
   readonly retryAfterMs: number
   /** The rule that refused. */
   readonly rule: string
 }
 
-/** Proposal is one proposal: what it would answer to each request. */
+/** Proposal is one set of rules or a configuration, with its decision on each request. */
 export interface Proposal {
   readonly name: string
-  /** Decides and spends, at the time of the clock it was made with. */
+  /** Decides and spends at the current time of its clock. */
   decide(request: LogRequest): Verdict
-  /** Where a request belongs, whatever is decided. */
+  /** The tier, route and cost under which a request is counted. */
   placeOf(request: LogRequest): Place
-  /** States that had to go because there were more clients than it could hold. */
+  /** States evicted because there were more clients than it could hold. */
   evictions(): number
-  /** What of a configuration is not looked at. */
+  /** Settings of the configuration that the simulation ignores. */
   readonly leftOut: readonly string[]
 }
 
-/** Place is what a request is counted under. */
+/** Place is the tier, route and cost under which a request is counted. */
 export interface Place {
-  /** The tier of its client; undefined when nothing is known of tiers. */
+  /** The tier of its client; undefined without tiers. */
   readonly tier: string | undefined
-  /** The name of its route; undefined when nothing is known of routes. */
+  /** The name of its route; undefined without routes. */
   readonly route: string | undefined
   /**
-   * What its route makes of decisions: `limited` refuses, `shadow` lets through, `open` counts
-   * nothing; `lost` is a request that no route is meant for, answered with 404 or 400.
+   * How its route treats decisions: `limited` refuses, `shadow` lets through, `open` counts
+   * nothing; `lost` is a request that matches no route and gets a 404 or 400.
    */
   readonly mode: 'limited' | 'shadow' | 'open' | 'lost'
-  /** What is counted: 0 where nothing is. */
+  /** The cost that is counted; 0 if nothing is. */
   readonly cost: number
 }
 
-/** ProposalOptions are where the states are kept. */
+/** ProposalOptions say where the states are kept. */
 export interface ProposalOptions {
   readonly clock: Clock
-  /** Keys held at most. */
+  /** The largest number of keys. */
   readonly maxKeys: number
 }
 
-/** ALLOWED is the verdict on what passes at once. */
+/** ALLOWED is the verdict on a request that passes at once. */
 export const ALLOWED: Verdict = { allowed: true, delayMs: 0, retryAfterMs: 0, rule: '' }
 
-/** NEVER is the name under which a cost above the capacity of a rule is counted. */
+/** NEVER is the rule name under which costs above a capacity are counted. */
 export const NEVER = 'cost above capacity'
 
 /**
- * parseProposal reads rules with a comma between, such as `'5/1s, 1000/1d fixed-window'`: all of
- * them must allow a request. Those that would have the same name get a number.
+ * parseProposal reads comma-separated rules, such as `'5/1s, 1000/1d fixed-window'`: all of them
+ * must allow a request. Rules that would have the same default name get a number.
  */
 export function parseProposal(text: string): readonly Rule[] {
   const taken = new Set<string>()
@@ -73,7 +73,7 @@ export function parseProposal(text: string): readonly Rule[] {
     let { name } = rule
     for (let i = 2; taken.has(name); i += 1) name = `${rule.name}-${i}`
     taken.add(name)
-    // Two that the user gave one name are told of by the limiter.
+    // Equal names from the user are an error of the limiter.
     return name === rule.name || / name /.test(part) ? rule : parseRule(`${part} name ${name}`)
   })
 }
@@ -91,17 +91,17 @@ export function createProposal(name: string, rules: readonly Rule[], options: Pr
   } satisfies Proposal
 }
 
-/** Ask asks a limiter about a request of a key. */
+/** Ask makes a decision for a key. */
 type Ask = (limiter: Limiter, key: string, cost: number, tier: string | undefined) => Verdict
 
-/** askOf gives the quickest way to ask: `allow` builds no decision, but hides delays. */
+/** askOf returns the fastest way to decide: `allow` builds no decision, but hides delays. */
 export function askOf(rules: readonly Rule[]): Ask {
   const quick = !rules.some(({ algorithm }) => algorithm.delays)
   return (limiter, key, cost, tier) => {
     const options = tier === undefined ? undefined : { tier }
     try {
       if (!quick) return limiter.check(key, cost, options)
-      // A refusal changed nothing, so that looking again tells why.
+      // A refusal changes nothing, so a peek returns the reason.
       return limiter.allow(key, cost, options) ? ALLOWED : limiter.peek(key, cost, options)
     } catch (error) {
       if ((error as SluiceError).code !== 'SLUICE_COST_EXCEEDS_CAPACITY') throw error
@@ -110,7 +110,7 @@ export function askOf(rules: readonly Rule[]): Ask {
   }
 }
 
-/** onSmallest makes something on a store for millions of keys, or on the one that holds every rule. */
+/** onSmallest uses the store for millions of keys, or else the one that supports every rule. */
 export function onSmallest<T>(
   options: ProposalOptions,
   make: (store: Store) => T,
@@ -123,7 +123,7 @@ export function onSmallest<T>(
   }
 }
 
-// A key is a slice, and the memory store keeps it, and with it the block that it was cut from.
+// Copies the key, because a slice would keep its whole block alive in the memory store.
 function ownCopy(key: string): string {
   const encoding = Buffer.byteLength(key) === key.length ? 'latin1' : 'utf16le'
   return Buffer.from(key, encoding).toString(encoding)

@@ -11,13 +11,13 @@ import type { Proposal } from './proposal.ts'
 import { createSimulation } from './simulation.ts'
 import { createVirtualClock, type VirtualClock } from './virtual-clock.ts'
 
-/** RunOptions are what every run needs. */
+/** RunOptions are common to all runs. */
 export interface RunOptions {
   /** Makes the proposals on the clock of the run. */
   readonly proposals: (clock: VirtualClock, maxKeys: number) => readonly Proposal[]
   readonly maxClients: number
   readonly top: number
-  /** Shows how far it has come. */
+  /** Shows the progress. */
   readonly status?: ((text: string) => void) | undefined
 }
 
@@ -29,10 +29,10 @@ export interface LogRunOptions extends RunOptions {
   readonly log: LogOptions
 }
 
-/** Requests of a scenario between two looks at the time. */
+/** Requests of a scenario between two checks of the time. */
 const TOLD_EVERY = 1_000
 
-/** simulateLog plays logs to proposals. It throws `SLUICE_OPTION` when no line can be read. */
+/** simulateLog plays logs to proposals. It throws `SLUICE_OPTION` if no line can be read. */
 export async function simulateLog(options: LogRunOptions): Promise<Report> {
   const { files, input, log, maxClients, top } = options
   const clock = createVirtualClock()
@@ -72,7 +72,7 @@ export interface ScenarioRunOptions extends RunOptions {
   readonly scenario: ScenarioOptions
 }
 
-/** simulateScenario plays a made-up scenario to proposals. */
+/** simulateScenario plays a generated scenario to proposals. */
 export function simulateScenario(options: ScenarioRunOptions): Report {
   const { scenario, maxClients, top } = options
   const clock = createVirtualClock()
@@ -89,7 +89,7 @@ export function simulateScenario(options: ScenarioRunOptions): Report {
   let taken = 0
   for (let next = traffic.next(); next; next = traffic.next()) {
     simulation.take(next)
-    // Retries come on top of what is expected.
+    // Retries are not part of the expected number.
     if (next.only >= 0) continue
     taken += 1
     if (taken % TOLD_EVERY === 0) progress.read(TOLD_EVERY)

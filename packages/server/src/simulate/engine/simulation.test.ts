@@ -26,7 +26,7 @@ const step = fc.record({
   afterUs: fc.oneof(
     fc.constantFrom(0, 1, 142_857, 142_858, 999_999, 1_000_000),
     fc.integer({ min: 0, max: 400_000 }),
-    // A line that is late: the clock stays where it is.
+    // A late line: the clock does not step back.
     fc.integer({ min: -300_000, max: 0 }),
   ),
 })
@@ -42,7 +42,7 @@ function requestsOf(steps: readonly Step[]): LogRequest[] {
   })
 }
 
-/** Plays requests to the simulator, with the clock bent by `bend`, and notes every answer. */
+/** Plays requests to the simulator, with the clock changed by `bend`, and records every verdict. */
 function simulated(text: string, requests: readonly LogRequest[], bend = (us: number) => us) {
   const clock = createVirtualClock()
   const inner = createProposal(text, parseProposal(text), { clock, maxKeys: 1_000 })
@@ -62,7 +62,7 @@ function simulated(text: string, requests: readonly LogRequest[], bend = (us: nu
   return { answers, report: simulation.report() }
 }
 
-/** The production limiter, asked request by request, on the clock of the tests. */
+/** The production limiter, called request by request, on the clock of the tests. */
 function direct(text: string, requests: readonly LogRequest[]): unknown[] {
   const clock = manualClock(requests[0].timeUs)
   const limiter = createLimiter(parseProposal(text), { store: memoryStore({ clock }) })
@@ -93,11 +93,11 @@ describe('a simulation', () => {
       }),
       { numRuns: 150 },
     )
-    // The streams are worth something only if both answers are common in them.
+    // The streams test something only if both verdicts are common in them.
     expect(Math.min(seen.allowed, seen.refused)).toBeGreaterThan(300)
   })
 
-  it.each(RULES)('would be caught with a clock of whole seconds: %s', (text) => {
+  it.each(RULES)('differs with a clock of whole seconds: %s', (text) => {
     const seconds = (us: number) => Math.floor(us / 1_000_000) * 1_000_000
     const details = fc.check(
       fc.property(stream, (steps) => {
@@ -109,7 +109,7 @@ describe('a simulation', () => {
     expect(details.failed).toBe(true)
   })
 
-  it('tells sums that agree with each other', () => {
+  it('reports sums that agree with each other', () => {
     fc.assert(
       fc.property(stream, (steps) => {
         const clock = createVirtualClock()
@@ -135,7 +135,7 @@ describe('a simulation', () => {
           expect(sum(set.byTier.map(({ refused }) => refused))).toBe(set.refused)
           expect(sum(set.byTier.map(({ clients }) => clients))).toBe(traffic.clients)
           expect(sum(set.byTier.map((tier) => tier.refusedClients))).toBe(set.refusedClients)
-          // All clients that are followed are listed here; those beyond are counted apart.
+          // All tracked clients are listed here; those beyond are counted apart.
           expect(sum(set.top.map(({ refused }) => refused))).toBeLessThanOrEqual(set.refused)
           expect(set.top).toHaveLength(set.refusedClients)
         }
@@ -143,7 +143,7 @@ describe('a simulation', () => {
     )
   })
 
-  it('decides for clients beyond the most it follows, and counts them apart', () => {
+  it('decides for clients beyond the most it tracks, and counts them apart', () => {
     const steps = ['a', 'b', 'c', 'c'].map((key) => ({ key, cost: 1, afterUs: 0 }))
     const clock = createVirtualClock()
     const proposals = [createProposal('x', parseProposal('1/1s'), { clock, maxKeys: 10 })]
@@ -154,7 +154,7 @@ describe('a simulation', () => {
     expect(sets[0]).toMatchObject({ requests: 4, refused: 1, refusedClients: 0, top: [] })
   })
 
-  it('compares with what happened', () => {
+  it('compares with the outcomes in the log', () => {
     const outcomes = ['allowed', 'shadowed', 'refused', 'refused', undefined] as const
     const clock = createVirtualClock()
     const proposals = [createProposal('x', parseProposal('1/1s'), { clock, maxKeys: 10 })]

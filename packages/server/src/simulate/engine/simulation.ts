@@ -8,22 +8,22 @@ import { createTimeline } from './timeline.ts'
 import { createUsage, percentile } from './usage.ts'
 import type { VirtualClock } from './virtual-clock.ts'
 
-/** SimulationOptions are what requests are played to. */
+/** SimulationOptions are the proposals and the size of the report. */
 export interface SimulationOptions {
   /** The clock of the proposals. */
   readonly clock: VirtualClock
   readonly proposals: readonly Proposal[]
-  /** Clients followed one by one at most. */
+  /** The largest number of clients tracked individually. */
   readonly maxClients: number
-  /** How many of the clients refused most are told. */
+  /** How many of the most refused clients are listed. */
   readonly top: number
-  /** Told of every refusal by a proposal. */
+  /** Called with every refusal by a proposal. */
   readonly onRefused?: (request: LogRequest, proposal: number, retryAfterMs: number) => void
 }
 
 /** Simulation plays requests to proposals on a virtual clock. */
 export interface Simulation {
-  /** The clock moves on to the request's time; it never goes back. */
+  /** Moves the clock on to the request's time; the clock never steps back. */
   take(request: LogRequest): void
   report(): Omit<Report, 'version' | 'source'>
 }
@@ -34,7 +34,7 @@ export function createSimulation(options: SimulationOptions): Simulation {
   const clients = createClients(options.maxClients)
   const tallies = proposals.map(createTally)
   const usage = createUsage()
-  /** A row of all that came, then one of refusals for each proposal. */
+  /** A row of all requests, then one of refusals for each proposal. */
   const timeline = createTimeline(1 + proposals.length)
   let requests = 0
   let units = 0
@@ -64,7 +64,7 @@ export function createSimulation(options: SimulationOptions): Simulation {
       clock.set(request.timeUs)
       const nowUs = clock.nowUs()
       const client = clients.numberOf(request.key)
-      // Retries are a consequence of a proposal, not what came.
+      // Retries are a consequence of a proposal, not part of the traffic.
       if (request.only < 0) {
         if (requests === 0) startUs = nowUs
         endUs = nowUs
@@ -80,7 +80,7 @@ export function createSimulation(options: SimulationOptions): Simulation {
         tallies[i].count(request, client, verdict)
         if (verdict.allowed) continue
         timeline.count(1 + i, nowUs)
-        // Who is let through does not come again.
+        // A client on a route in shadow mode is let through, and does not retry.
         if (proposals[i].placeOf(request).mode === 'shadow') continue
         onRefused?.(request, i, verdict.retryAfterMs)
       }
@@ -106,6 +106,6 @@ export function createSimulation(options: SimulationOptions): Simulation {
 
 function timeText(us: number): string {
   const ms = Math.floor(us / 1_000)
-  // A time that a date cannot hold is beyond the year 275,760.
+  // `Date` cannot represent times after the year 275,760.
   return ms <= 8.64e15 ? new Date(ms).toISOString() : `${ms} ms`
 }

@@ -36,7 +36,7 @@ function played(steps: readonly Step[], rules: readonly string[]) {
 }
 
 describe('a suggestion', () => {
-  it('counts those over a limit as the limiter refuses them, in windows of the clock', () => {
+  it('counts clients over a limit as the limiter refuses them, in windows of the clock', () => {
     let over = 0
     fc.assert(
       fc.property(stream, fc.integer({ min: 1, max: 12 }), (steps, limit) => {
@@ -57,11 +57,11 @@ describe('a suggestion', () => {
         over += refused.filter((set) => set.refused > 0).length
       }),
     )
-    // The streams are worth something only if many are refused.
+    // The streams test something only if many are refused.
     expect(over).toBeGreaterThan(50)
   })
 
-  it('leaves a quarter of room, and is a number that is easy to say', () => {
+  it('leaves a quarter of headroom, and is a round number', () => {
     const steps = Array.from({ length: 82 }, (_, i) => ({
       key: i % 2 ? 'a' : 'b',
       afterUs: 800_000,
@@ -71,12 +71,12 @@ describe('a suggestion', () => {
     expect(suggestions.filter(({ rule }) => rule.endsWith('/1m'))).toEqual([
       { rule: '50/1m', burst: 3, share: 0.9, use: 37, clientsOver: 0, unitsOver: 0 },
     ])
-    // The log is shorter than an hour, of which it says nothing.
+    // The log is shorter than an hour, so it gives no limit per hour.
     expect(suggestions.filter(({ rule }) => rule.endsWith('/1h'))).toEqual([])
   })
 })
 
-it('is given for an hour by a log of an hour, of which a second is never whole', () => {
+it('is given for an hour by a log of just under an hour', () => {
   const perHour = (seconds: number) => {
     const steps = Array.from({ length: 60 }, (_, i) => {
       return { key: 'a', afterUs: i === 0 ? 0 : (seconds * 1_000_000) / 59 }
@@ -100,7 +100,7 @@ it('has a burst for a minute, three times what is used in a second, the limit at
   expect(burstOf(120, 60_000_000)).toEqual(['150/1m burst 150'])
 })
 
-it('is none for a second by a log of half a second', () => {
+it('is not given for a second by a log of half a second', () => {
   const lasting = (afterUs: number) =>
     played(
       [
@@ -112,7 +112,7 @@ it('is none for a second by a log of half a second', () => {
   expect([lasting(500_000), lasting(1_000_000)]).toEqual([0, 1])
 })
 
-it('is none where nothing was used', () => {
+it('is not given if nothing was used', () => {
   const clock = createVirtualClock()
   const simulation = createSimulation({ clock, proposals: [], maxClients: 9, top: 9 })
   simulation.take(requestOf(START_US, 'a', 0) as LogRequest)

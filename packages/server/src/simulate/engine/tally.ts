@@ -4,21 +4,21 @@ import type { Clients } from './clients.ts'
 import { createNumbers } from './numbers.ts'
 import type { Place, Proposal, Verdict } from './proposal.ts'
 
-/** Tally counts what one rule set answers. */
+/** Tally counts the decisions of one rule set. */
 export interface Tally {
   /** `client` is its number, or -1. */
   count(request: LogRequest, client: number, verdict: Verdict): void
   report(clients: Clients, top: number, timeline: readonly number[]): RuleSetReport
 }
 
-/** Tiers told apart; a log may name any number of them. */
+/** The largest number of tiers counted apart; a log may name any number of them. */
 const MOST_TIERS = 100
 const OTHER_TIERS = 'other tiers'
 const NO_TIER = 'no tier'
 
 type Writable<T> = { -readonly [name in keyof T]: T[name] }
 
-/** createTally takes 8 bytes a client, and 4 where there are tiers, besides what the rule set itself keeps. */
+/** createTally takes 8 bytes per client, and 4 with tiers, besides the states of the rule set. */
 export function createTally(set: Proposal): Tally {
   const byRule = new Map<string, number>()
   const byRoute = new Map<string, Writable<RouteReport>>()
@@ -61,7 +61,7 @@ export function createTally(set: Proposal): Tally {
     if (!allowed) of.refused += 1
   }
 
-  /** What comes through, on routes in shadow too, which refuse no request. */
+  /** Compares with the outcome in the log; a route in shadow mode lets every request through. */
   function countChange({ outcome }: LogRequest, allowed: boolean): void {
     if (outcome === undefined) change.unknown += 1
     else if (outcome === 'refused') change[allowed ? 'newlyAllowed' : 'stillRefused'] += 1
@@ -81,7 +81,7 @@ export function createTally(set: Proposal): Tally {
       report.clients += 1
       if (refusedOf.get(i) > 0) report.refusedClients += 1
     }
-    // Where nothing is known of tiers, there is nothing to tell.
+    // Without tiers there is nothing to count.
     if (reports.length === 1 && reports[0].tier === NO_TIER) return []
     return reports.sort((a, b) => b.requests - a.requests)
   }
@@ -100,7 +100,7 @@ export function createTally(set: Proposal): Tally {
       if (mode === 'open') open += 1
       if (mode === 'lost') lost += 1
       if (client >= 0) {
-        // The first tier is 0 anyway, and often the only one.
+        // The first tier is number 0, the initial value, and often the only one.
         if (tier > 0 && requestsOf.get(client) === 0) tierOf.set(client, tier)
         requestsOf.add(client, 1)
       }
@@ -151,7 +151,7 @@ export function createTally(set: Proposal): Tally {
   }
 }
 
-/** A part of a whole, and 0 where there is no whole. */
+/** A part of a whole; 0 if the whole is 0. */
 function share(part: number, whole: number): number {
   return whole === 0 ? 0 : part / whole
 }

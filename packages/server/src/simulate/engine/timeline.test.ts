@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { createTimeline } from './timeline.ts'
 
-it('keeps every count, in the bin of its time, whatever the order', () => {
+it('keeps every count in the bin of its time, in any order', () => {
   const times = fc.array(fc.oneof(fc.nat(1_000_000), fc.nat(2_000_000_000), fc.nat(2 ** 31)), {
     minLength: 1,
   })
@@ -23,7 +23,7 @@ it('keeps every count, in the bin of its time, whatever the order', () => {
   )
 })
 
-it('makes bins no wider than it must', () => {
+it('makes bins no wider than needed', () => {
   const timeline = createTimeline(1)
   for (let second = 0; second < 600; second += 1) timeline.count(0, second * 1_000_000)
   expect([timeline.widthUs(), timeline.row(0).length]).toEqual([10_000_000, 60])

@@ -1,6 +1,6 @@
 /** Timeline counts by time, in bins that get wider as the span grows. */
 export interface Timeline {
-  /** Counts one in a row at a time. */
+  /** Adds 1 to a row at a time. */
   count(row: number, timeUs: number): void
   /** The width of a bin in microseconds. */
   widthUs(): number
@@ -12,7 +12,7 @@ export interface Timeline {
 
 const SECOND = 1_000_000
 
-/** Widths that people can read; each is a multiple of the one before, and then each doubles. */
+/** Widths that people can read; each is a multiple of the one before, and later each doubles. */
 const WIDTHS = [
   ...[0.01, 0.1, 0.5, 1, 2, 10, 30, 60, 300, 600, 1_800, 3_600],
   ...[7_200, 21_600, 43_200, 86_400, 604_800],
@@ -43,7 +43,7 @@ export function createTimeline(rows: number, maxBins = 60): Timeline {
     })
   }
 
-  /** Makes room for a bin, and tells its place. */
+  /** Makes room for a bin, and returns its index. */
   function placeOf(timeUs: number): number {
     for (;;) {
       const bin = Math.floor(timeUs / widthUs)
@@ -67,7 +67,7 @@ export function createTimeline(rows: number, maxBins = 60): Timeline {
 
   return {
     count(row, timeUs) {
-      // First of all: making room may replace the rows.
+      // First, because making room may replace the rows.
       const place = placeOf(timeUs)
       bins[row][place] += 1
     },

@@ -13,7 +13,7 @@ export interface WindowUse {
   readonly perUs: number
   /** The largest use of each client in one window, ascending. */
   readonly largest: Float64Array
-  /** Use in one window by one client → how often that was so. */
+  /** Units used in one window by one client → how often that occurred. */
   readonly uses: ReadonlyMap<number, number>
 }
 
@@ -21,21 +21,21 @@ export interface WindowUse {
 export interface Usage {
   /** Times must not decrease. */
   count(client: number, cost: number, timeUs: number): void
-  /** Sums up, for this many clients. */
+  /** Sums up the use of this many clients. */
   sum(clients: number): WindowUse[]
 }
 
-/** createUsage takes 60 bytes a client. */
+/** createUsage takes 60 bytes per client. */
 export function createUsage(): Usage {
   const tables = WINDOWS.map((window) => ({
     ...window,
-    /** The window a client was last seen in, from 1 on; 0 for none. */
+    /** The number of the window in which a client was last seen, from 1 on; 0 for none. */
     seen: createNumbers(),
     used: createNumbers(Float64Array),
     largest: createNumbers(Float64Array),
     uses: new Map<number, number>(),
   }))
-  /** The time of the first request, so that numbers of windows are small. */
+  /** The time of the first request, so that window numbers are small. */
   let originUs = -1
 
   function close(uses: Map<number, number>, used: number): void {
@@ -71,7 +71,9 @@ export function createUsage(): Usage {
   }
 }
 
-/** percentile is the least value that `share` of a sorted list do not exceed; 0 for no list. */
+/**
+ * percentile is the least value that `share` of a sorted list does not exceed; 0 for an empty list.
+ */
 export function percentile(sorted: Float64Array, share: number): number {
   if (sorted.length === 0) return 0
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]
@@ -89,7 +91,7 @@ export function clientsOver({ largest }: WindowUse, limit: number): number {
   return largest.length - low
 }
 
-/** unitsOver sums what is used above `limit`, window by window. */
+/** unitsOver sums the use above `limit`, window by window. */
 export function unitsOver({ uses }: WindowUse, limit: number): number {
   let over = 0
   for (const [used, times] of uses) if (used > limit) over += (used - limit) * times

@@ -14,7 +14,7 @@ const bounds = fc.record<Bound>({
   units: fc.constantFrom(0, 2),
 })
 
-/** What the rule admits in an interval of that length, as docs/guide/algorithms.md says. */
+/** What the rule admits in an interval of that length, by docs/guide/algorithms.md. */
 const admits: Record<string, (rule: Rule, us: number) => number> = {
   'token-bucket': ({ capacity, limit, perUs }, us) => capacity + (limit * us) / perUs,
   'fixed-window': ({ limit, perUs }, us) => limit * (us === 0 ? 1 : Math.ceil(us / perUs) + 1),
@@ -22,7 +22,7 @@ const admits: Record<string, (rule: Rule, us: number) => number> = {
     (2 * limit - 1) * (Math.floor(us / perUs) + 1),
 }
 
-/** Looks at each pair of instants. */
+/** Checks each pair of instants. */
 function slowExcess(rule: Rule, bound: Bound, all: Float64Array): number {
   const { leaseUs, nodes, fleetSize, units } = bound
   const admitted = (us: number) => admits[rule.algorithm.name](rule, us)
@@ -51,12 +51,12 @@ it.each(['3/10ms burst 4', '2/7ms fixed-window', '3/10ms sliding-window-counter'
       }),
       { numRuns: 500 },
     )
-    // The instants are worth something only if some of them are too many.
+    // The instants test something only if some of them are too many.
     expect(over).toBeGreaterThan(20)
   },
 )
 
-it('a bucket may give its burst and the rate, and not one unit more', () => {
+it('a bucket may admit its burst and the rate, and not one unit more', () => {
   const rule = parseRule('10/1s burst 3')
   const exact = Float64Array.of(0, 0, 0, 100_000, 200_000)
   expect(worstExcess(rule, ruleAlone, exact)).toBe(0)
@@ -75,7 +75,7 @@ it('windows of an algorithm of the user may admit two limits across an edge, and
   expect(worstExcess(rule, ruleAlone, Float64Array.of(0, 0, 9_000, 9_000, 10_000))).toBe(1)
 })
 
-it('nothing admitted is no excess', () => {
+it('no admission is no excess', () => {
   expect(worstExcess(parseRule('1/1s'), ruleAlone, new Float64Array())).toBe(
     Number.NEGATIVE_INFINITY,
   )

@@ -1,26 +1,27 @@
 import type { Rule, Windows } from 'sluice'
 
 /**
- * Bound is how much a whole fleet may admit of one key in any interval t, by what the rule alone
- * admits, A(t): A(t + leaseUs) + (nodes / fleetSize) · A(t) + units.
+ * Bound is how much a whole fleet may admit for one key in any interval t, where A(t) is what the
+ * rule admits in t: A(t + leaseUs) + (nodes / fleetSize) · A(t) + units.
  */
 export interface Bound {
   readonly leaseUs: number
-  /** Those that decided by themselves; 0 if none did. */
+  /** The number of nodes that decided locally; 0 if none did. */
   readonly nodes: number
   readonly fleetSize: number
   readonly units: number
 }
 
-/** ruleAlone is what the rule admits, and no more. */
+/** ruleAlone is the bound of the rule itself. */
 export const ruleAlone: Bound = { leaseUs: 0, nodes: 0, fleetSize: 1, units: 0 }
 
-/** Longer intervals than so many windows are not looked at. */
+/** Intervals longer than this many windows are not checked. */
 const MOST_WINDOWS = 200
 
 /**
- * worstExcess is by how many units at most, in any interval, the admitted were more than the bound;
- * negative if they were always fewer. `instants` has one for each unit, sorted, in whole microseconds.
+ * worstExcess returns the most units, over all intervals, by which admissions exceeded the bound;
+ * negative if they always stayed below. `instants` has one entry per unit, sorted, in whole
+ * microseconds.
  */
 export function worstExcess(rule: Rule, bound: Bound, instants: Float64Array): number {
   if (instants.length === 0) return Number.NEGATIVE_INFINITY
@@ -29,8 +30,9 @@ export function worstExcess(rule: Rule, bound: Bound, instants: Float64Array): n
 }
 
 /**
- * A rate: A(t) = capacity + limit · t / per. The most of (units − rate · t) over all intervals is the
- * largest rise of (units so far − rate · instant), which one pass finds. In whole numbers throughout.
+ * A rate: A(t) = capacity + limit · t / per. The maximum of (units − rate · t) over all intervals
+ * is the largest rise of (units so far − rate · instant), which one pass finds, in whole numbers
+ * only.
  */
 function overRate(rule: Rule, bound: Bound, instants: Float64Array): number {
   const { leaseUs, nodes, fleetSize, units } = bound
@@ -52,18 +54,22 @@ function overRate(rule: Rule, bound: Bound, instants: Float64Array): number {
   return Number(worst - free) / Number(unit)
 }
 
-/** Every node has at least one unit: what that is beyond its share, for all, times `fleetSize`. */
+/**
+ * Every node has at least one unit: the excess over its share, for all nodes, times `fleetSize`.
+ */
 function leastUnits({ capacity }: Rule, { nodes, fleetSize }: Bound): number {
   return nodes * Math.max(0, fleetSize - capacity)
 }
 
-/** Into how many windows an interval of that length can reach, both ends included. */
+/** How many windows an interval of that length can touch, both ends included. */
 function countIn({ leastUs, edges }: Windows, us: number): number {
   if (!edges) return Math.floor(us / leastUs) + 1
   return us === 0 ? 1 : Math.ceil(us / leastUs) + 1
 }
 
-/** For each length at which the bound is about to rise, the most that any such interval has. */
+/**
+ * For each length just below a rise of the bound, the most units in any interval of that length.
+ */
 function overWindows(rule: Rule, bound: Bound, instants: Float64Array, windows: Windows): number {
   const { leaseUs, nodes, fleetSize, units } = bound
   const wholeUs = instants[instants.length - 1] - instants[0]
@@ -89,7 +95,7 @@ function lengths({ leastUs }: Windows, leaseUs: number, wholeUs: number): Set<nu
   return found
 }
 
-/** The most instants in any interval of that length, both ends included. */
+/** The most units in any interval of that length, both ends included. */
 function mostIn(instants: Float64Array, us: number): number {
   let first = 0
   let most = 0

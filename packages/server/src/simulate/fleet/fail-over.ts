@@ -6,8 +6,8 @@ import type { FleetKey } from './judge.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
 /**
- * failOver lets the server lose what it wrote last, and notes what each key gets back by that: as
- * the library sees it, by asking without a delay just before and just after.
+ * failOver makes the server lose its last writes, and records what each key regains: it peeks with
+ * the library, without network delay, just before and just after.
  */
 export function failOver(
   { atMs, lostMs }: Failover,
@@ -39,13 +39,13 @@ export function failOver(
     }
     const limiter = createLimiter(rule, { store: redisStore(link) })
     const found: number[] = []
-    // One after the other: then no turn of the event loop, and so nothing else, comes between.
+    // Synchronously one after the other, so that no other task runs in between.
     for (const { name } of keys) found.push((await limiter.peek(name)).remaining)
     return found
   }
 }
 
-/** Whole units are rounded down, so it may have been nearly one more. */
+/** Whole units are rounded down, so the true value may be nearly one unit higher. */
 function gained(before: number, after: number): number {
   return after > before ? after - before + 1 : 0
 }

@@ -1,6 +1,6 @@
 import type { Outage } from './link.ts'
 
-/** FleetSetup is one fleet, its load, and what happens to it: all that a run depends on. */
+/** FleetSetup is one fleet with its load and faults: everything that a run depends on. */
 export interface FleetSetup {
   /** As `parseRule` reads it. */
   readonly rule: string
@@ -10,11 +10,11 @@ export interface FleetSetup {
   readonly timeoutMs: number
   readonly onStoreFailure: 'local' | 'open' | 'closed'
   readonly fleetSize: number
-  /** From a node to Redis, and back again. */
+  /** One-way latency between a node and Redis. */
   readonly delayMs: number
   readonly jitterMs: number
   readonly keys: number
-  /** Requests for each key, on average. */
+  /** Average requests per second and key. */
   readonly perSecond: number
   readonly pattern: Pattern
   readonly forMs: number
@@ -23,17 +23,17 @@ export interface FleetSetup {
   readonly seed: number
 }
 
-/** Failover is the loss of the master: what it wrote last, nobody has. */
+/** Failover is the loss of the master with its last, unreplicated writes. */
 export interface Failover {
   readonly atMs: number
-  /** How much of its past is lost; all of it if it is longer than the run so far. */
+  /** How much of its history is lost; all of it if this is longer than the run so far. */
   readonly lostMs: number
-  /** How long until the next one answers. */
+  /** How long until the new master answers. */
   readonly downMs: number
 }
 
 /**
- * Pattern is how requests come: evenly at random, or in bursts: of every 2 s, a fifth of them in the
- * first 1.8 s, and the rest in the last 0.2 s.
+ * Pattern is the distribution of requests: evenly at random, or in bursts: of every 2 s, a fifth of
+ * them in the first 1.8 s, and the rest in the last 0.2 s.
  */
 export type Pattern = 'random' | 'bursts'

@@ -18,7 +18,7 @@ const report: FleetReport = {
   sources: { store: 1_000 },
 }
 
-it('says what a lease saves, if there is a fleet without one to compare with', () => {
+it('shows what a lease saves, if there is a fleet without one to compare with', () => {
   const leased = { ...report, setup: withLease, tripsPerDecision: 0.25, under: 0, over: 6.2 }
   const text = fleetText([report, leased])
   expect(text).toContain('10 nodes, no lease: 1.00 trips for each decision, 1 % refused too early')
@@ -26,7 +26,7 @@ it('says what a lease saves, if there is a fleet without one to compare with', (
     'a lease of 50: 75 % of the trips saved, nothing refused too early, up to 7',
   )
   expect(fleetText([leased])).toContain('a lease of 50: 0.25 trips for each decision')
-  expect(text).toMatch(/^1000\/1s, 1,000 requests a second for each of 3 keys, 30 s, seed 1\n/)
+  expect(text).toMatch(/^1000\/1s, 1,000 requests per second for each of 3 keys, 30 s, seed 1\n/)
 })
 
 it('does not hide a bound that did not hold, or that there is none', () => {

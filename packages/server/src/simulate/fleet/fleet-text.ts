@@ -2,11 +2,11 @@ import { count, counted, percent } from '../report/shown.ts'
 import { textTable } from '../report/text-table.ts'
 import type { FleetReport } from './simulate-fleet.ts'
 
-/** fleetText is the reports as a table, and what they come to in words. */
+/** fleetText formats the reports as a table, with a summary in words. */
 export function fleetText(reports: readonly FleetReport[]): string {
   const [{ setup }] = reports
   const keys = setup.keys === 1 ? 'one key' : `each of ${count(setup.keys)} keys`
-  const load = `${count(setup.perSecond)} requests a second for ${keys}`
+  const load = `${count(setup.perSecond)} requests per second for ${keys}`
   return [
     `${setup.rule}, ${load}, ${count(setup.forMs / 1_000)} s, seed ${setup.seed}`,
     '',
@@ -54,7 +54,7 @@ function sentences(report: FleetReport, all: readonly FleetReport[]): string[] {
   ]
 }
 
-/** A lease is compared with none for as many nodes, if that was run as well. */
+/** Compares a lease with no lease for the same number of nodes, if that was run as well. */
 function tripsText({ setup, tripsPerDecision }: FleetReport, all: readonly FleetReport[]): string {
   const without = all.find((other) => other.setup.nodes === setup.nodes && !other.setup.lease)
   if (!setup.lease || !without) return `${tripsPerDecision.toFixed(2)} trips for each decision`

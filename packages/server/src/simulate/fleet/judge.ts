@@ -2,42 +2,42 @@ import type { Rule, Source } from 'sluice'
 import { type Bound, ruleAlone, worstExcess } from './bound.ts'
 import type { FleetSetup } from './fleet-setup.ts'
 
-/** FleetKey is what became of one key. */
+/** FleetKey is the result of one key. */
 export interface FleetKey {
   readonly name: string
-  /** When a unit was admitted, in microseconds: by Redis's clock where Redis decided. */
+  /** When each unit was admitted, in microseconds: by Redis's clock if Redis decided. */
   readonly instants: number[]
-  /** What one limiter would have admitted that sees all requests at their instants. */
+  /** What a single limiter that sees all requests at their instants would have admitted. */
   ideal: number
-  /** Units that failovers gave back. */
+  /** Units regained by failovers. */
   lost: number
 }
 
-/** Sources is how many decisions each source has made. */
+/** Sources counts decisions by source. */
 export type Sources = Partial<Record<Source, number>>
 
-/** Judgement compares what was admitted with the ideal, and with the documented bound. */
+/** Judgement compares the admissions with the ideal, and with the documented bound. */
 export interface Judgement {
   readonly admitted: number
   readonly ideal: number
-  /** The most units of one key beyond what the rule admits, in any interval; 0 if none were. */
+  /** The most units of one key above what the rule admits, in any interval; 0 for none. */
   readonly over: number
-  /** The part of the ideal that was not admitted. */
+  /** The share of the ideal that was not admitted. */
   readonly under: number
-  /** undefined where everything may pass. */
+  /** Undefined where all requests may pass. */
   readonly bound: JudgedBound | undefined
 }
 
-/** JudgedBound is a documented bound, and whether it was kept. */
+/** JudgedBound is a documented bound, and whether it held. */
 export interface JudgedBound {
-  /** The bound in words, and of the key with the most lost units. */
+  /** The bound as a formula, for the key with the most regained units. */
   readonly text: string
-  /** How many units more would have fitted where it was nearest; negative if it was broken. */
+  /** The smallest distance to the bound in units; negative if it did not hold. */
   readonly spare: number
   readonly held: boolean
 }
 
-/** judge looks at every key by itself. */
+/** judge checks every key separately. */
 export function judge(
   setup: FleetSetup,
   rule: Rule,
@@ -66,7 +66,7 @@ export function judge(
   }
 }
 
-/** The bound of docs/operate/redis.md for what happened to a fleet. */
+/** The bound of docs/operate/redis.md for the faults of a fleet. */
 function boundOf({ lease, nodes, fleetSize }: FleetSetup, sources: Sources, lost: number): Bound {
   return {
     leaseUs: (lease?.leaseMs ?? 0) * 1_000,

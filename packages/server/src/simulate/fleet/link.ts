@@ -2,7 +2,7 @@ import type { RedisStandIn } from 'sluice/testing'
 import type { Random } from '../scenario/random.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
-/** Outage is a time in which nothing passes between Redis and the first so many nodes. */
+/** Outage is a time in which the first `nodes` nodes cannot reach Redis. */
 export interface Outage {
   readonly fromMs: number
   readonly toMs: number
@@ -14,7 +14,7 @@ export interface Link {
   call(command: string, args: string[]): Promise<unknown>
   /** Commands sent so far. */
   trips(): number
-  /** When Redis did what was last answered, in microseconds. */
+  /** When Redis carried out the last answered command, in microseconds. */
   servedUs(): number
 }
 
@@ -22,17 +22,17 @@ interface LinkParts {
   readonly time: VirtualTime
   readonly server: RedisStandIn
   readonly random: Random
-  /** One way. */
+  /** One-way latency. */
   readonly delayMs: number
-  /** The most that comes on top, at random. */
+  /** The largest random latency added to it. */
   readonly jitterMs: number
-  /** Those of this node. */
+  /** The outages of this node. */
   readonly outages: readonly Outage[]
 }
 
 /**
- * createLink sends commands and answers in order, each after a delay. What is on its way in an outage
- * is lost: its sender hears nothing until the outage is over, and then that the connection was lost.
+ * createLink delivers commands and answers in order, each after a delay. What is in transit during
+ * an outage is lost: the sender gets an error only when the outage is over (connection lost).
  */
 export function createLink({ time, server, random, delayMs, jitterMs, outages }: LinkParts): Link {
   let trips = 0
@@ -45,7 +45,7 @@ export function createLink({ time, server, random, delayMs, jitterMs, outages }:
     time.at(lastUs[way], task)
   }
 
-  /** Whether it is lost now; if so, its sender will hear of it. */
+  /** Whether a message is lost now; if so, its sender gets the error later. */
   function isLost(reject: (error: Error) => void): boolean {
     const nowMs = time.nowUs() / 1_000
     const outage = outages.find(({ fromMs, toMs }) => nowMs >= fromMs && nowMs < toMs)

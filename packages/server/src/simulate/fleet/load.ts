@@ -2,13 +2,13 @@ import { createRandom } from '../scenario/random.ts'
 import type { FleetSetup } from './fleet-setup.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
-/** Of every so long, requests trickle in the first part, and come in a burst in the rest. */
+/** In each period, requests trickle in the first part, and come in a burst in the rest. */
 const PERIOD_US = 2_000_000
 const TRICKLE = { time: 0.9, requests: 0.2 }
 
 /**
- * startLoad makes requests that wait for nothing, for any key and at any node. The instants and keys
- * depend on the seed and the load alone, so that fleets can be compared.
+ * startLoad makes open-loop requests, for any key and at any node. The instants and keys depend on
+ * the seed and the load only, so that fleets can be compared.
  */
 export function startLoad(
   { keys, nodes, perSecond, pattern, forMs, seed }: FleetSetup,
@@ -38,7 +38,7 @@ export function startLoad(
   return { isOver: () => isOver }
 }
 
-/** Where an instant of an even load lies. */
+/** Maps an instant of an even load to its pattern. */
 function inBursts(us: number): number {
   const part = (us % PERIOD_US) / PERIOD_US
   const { time, requests } = TRICKLE

@@ -5,8 +5,8 @@ import type { FleetSetup } from './fleet-setup.ts'
 import type { FleetReport } from './simulate-fleet.ts'
 
 /**
- * runFleets runs each fleet in a process of its own, as many at once as there are processors. It
- * rejects when one of them dies, and ends the others.
+ * runFleets runs each fleet in its own process, as many at once as there are processors. It rejects
+ * when one of them dies, and ends the others.
  */
 export async function runFleets(setups: readonly FleetSetup[]): Promise<FleetReport[]> {
   const reports: FleetReport[] = []
@@ -28,11 +28,11 @@ export async function runFleets(setups: readonly FleetSetup[]): Promise<FleetRep
 }
 
 /**
- * Runs one fleet in a process of its own, because virtual time replaces the clock and the timers of
- * a whole process.
+ * Runs one fleet in its own process, because virtual time replaces the clock and the timers of a
+ * whole process.
  */
 function runFleet(setup: FleetSetup, signal: AbortSignal): Promise<FleetReport> {
-  // Next to this file and of its kind: .js once built, .ts before.
+  // The file next to this one: .js in a build, else .ts.
   const file = new URL(`./fleet-process${extname(import.meta.url)}`, import.meta.url)
   const child = fork(file, { signal })
   return new Promise((resolve, reject) => {

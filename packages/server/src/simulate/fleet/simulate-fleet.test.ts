@@ -5,7 +5,7 @@ import type { Broken } from './simulate-fleet.ts'
 import { installVirtualTime } from './virtual-time.ts'
 
 const time = installVirtualTime()
-// The library takes hold of the timers when it is loaded.
+// The library captures the timers when it is loaded.
 const { simulateFleet } = await import('./simulate-fleet.ts')
 
 const usual: FleetSetup = {
@@ -33,7 +33,7 @@ const run = (setup: Partial<FleetSetup>, broken?: Broken) =>
 const held = { bound: { held: true } }
 const outage = (nodes: number) => [{ fromMs: 1_000, toMs: 3_000, nodes }]
 
-it('holds requests of a leaky bucket, as one limiter would', async () => {
+it('delays requests of a leaky bucket, as one limiter would', async () => {
   const report = await run({ rule: '500/1s queue 20 leaky-bucket' })
   expect(report).toMatchObject({ over: 0, ...held, sources: { store: report.offered } })
   expect(report.admitted).toBeGreaterThan(2_000)
@@ -105,27 +105,27 @@ describe.each([1, 10, 100])('a fleet of %i', (nodes) => {
     },
   )
 
-  it('that remembers refusals never admits more', async () => {
+  it('that caches refusals never admits more', async () => {
     const report = await run({ nodes, denyCache: true, rule: '20/1s burst 5', perSecond: 800 })
     expect(report).toMatchObject({ over: 0, ...held })
     expect(report.sources.cache).toBeGreaterThan(0.1 * report.offered)
     expect(report.under).toBeLessThan(0.1)
   })
 
-  it('without Redis admits once more what the rule admits', async () => {
+  it('without Redis admits at most what the rule admits once more', async () => {
     const report = await run({ nodes, outages: outage(nodes) })
     expect(report).toMatchObject({ bound: { text: '2 A(t)', held: true } })
     expect(report.sources.local).toBeGreaterThan(500)
     expect(report.over).toBeGreaterThan(0)
   })
 
-  it('that does not know its size admits as many times more', async () => {
+  it('with a wrong fleetSize admits as many times more', async () => {
     const report = await run({ nodes, fleetSize: 1, outages: outage(nodes), perSecond: 2_000 })
     expect(report).toMatchObject({ bound: { text: `${1 + nodes} A(t)`, held: true } })
     expect(report.over).toBeGreaterThan(0.8 * Math.min(1_500, 100 * nodes))
   })
 
-  it('gets back after a failover what was not replicated, once', async () => {
+  it('regains after a failover what was not replicated, once', async () => {
     const failover = { atMs: 2_000, lostMs: 150, downMs: 0 }
     const report = await run({ nodes, failover })
     expect(report).toMatchObject({ bound: { held: true } })
@@ -134,7 +134,7 @@ describe.each([1, 10, 100])('a fleet of %i', (nodes) => {
     expect(report.over).toBeLessThanOrEqual(100)
   })
 
-  it('keeps to its bound with everything at once', async () => {
+  it('keeps to its bound with all faults at once', async () => {
     const report = await run({
       nodes,
       lease: { units: 20, leaseMs: 500 },
@@ -150,7 +150,7 @@ describe.each([1, 10, 100])('a fleet of %i', (nodes) => {
   })
 })
 
-it('cuts off the nodes that are told, and no others', async () => {
+it('cuts off the configured nodes, and no others', async () => {
   const report = await run({ outages: outage(3) })
   expect(report).toMatchObject(held)
   const lost = (report.sources.local ?? 0) / (0.4 * report.offered)
@@ -162,11 +162,11 @@ it('larger than the capacity admits one for each node at once', async () => {
   const rule = '500/1s burst 20'
   const report = await run({ nodes: 100, rule, outages: outage(100), perSecond: 5_000 })
   expect(report).toMatchObject({ bound: { text: '2 A(t) + 80 (one for each node)', held: true } })
-  // More than the burst of Redis and that of all shares, had they been divided.
+  // More than the burst of Redis and that of all shares together.
   expect(report.over).toBeGreaterThan(20 + 20)
 })
 
-it('that opens has no bound, and one that closes admits nothing more', async () => {
+it('that fails open has no bound, and one that fails closed admits nothing more', async () => {
   const open = await run({ onStoreFailure: 'open', outages: outage(10) })
   expect(open.bound).toBeUndefined()
   expect(open.over).toBeGreaterThan(300)
@@ -175,13 +175,13 @@ it('that opens has no bound, and one that closes admits nothing more', async () 
   expect(closed.under).toBeGreaterThan(0.3)
 })
 
-it.each([5, 10, 15, 20])('asks a Redis that is %i ms away each way', async (delayMs) => {
+it.each([5, 10, 15, 20])('works with a Redis at a one-way latency of %i ms', async (delayMs) => {
   const { sources, offered } = await run({ nodes: 1, delayMs, perSecond: 800, forMs: 10_000 })
-  // It takes some trips until Redis knows the script.
+  // Redis loads the script within the first trips.
   expect(sources.store).toBeGreaterThan(0.95 * offered)
 })
 
-it('does the same for the same seed, and something else for another', async () => {
+it('gives the same report for the same seed, and another for another seed', async () => {
   const setup = { lease: { units: 20, leaseMs: 500 }, outages: outage(10) }
   const [one, same, other] = [await run(setup), await run(setup), await run({ ...setup, seed: 2 })]
   expect(same).toEqual(one)
@@ -192,7 +192,7 @@ describe('the checker notices', () => {
   const busy = { pattern: 'bursts', perSecond: 1_000, rule: '500/1s' } as const
   const broke = { bound: { held: false } }
 
-  /** A link whose commands are changed on their way. */
+  /** A link that changes commands on their way. */
   const changing =
     (change: (word: string) => string) =>
     (link: Link): Link => ({
@@ -208,13 +208,13 @@ describe('the checker notices', () => {
     expect(await run({ ...busy, lease })).toMatchObject(held)
   })
 
-  it('units that are given back twice', async () => {
+  it('units that are returned twice', async () => {
     const link = changing((word) => word.replace(/r(\d+)x(\d+)/g, 'r$1x$2r$1x$2'))
     const lease = { units: 500, leaseMs: 50 }
     expect(await run({ ...busy, lease }, { link })).toMatchObject(broke)
   })
 
-  it('a lease that is held longer than it says', async () => {
+  it('a lease that is held too long', async () => {
     const lease = { units: 5_000, leaseMs: 400 }
     const broken = { store: { lease: { units: 5_000, leaseMs: 2_000 } } }
     const setup = { rule: '1000/1s burst 500', pattern: 'bursts', forMs: 10_000, lease } as const

@@ -15,18 +15,18 @@ import { createLink, type Link, type Outage } from './link.ts'
 import { startLoad } from './load.ts'
 import type { VirtualTime } from './virtual-time.ts'
 
-/** FleetReport is what came of a run. */
+/** FleetReport is the result of a run. */
 export interface FleetReport extends Judgement {
   readonly setup: FleetSetup
   readonly offered: number
-  /** Commands sent to Redis for each decision. */
+  /** Commands sent to Redis per decision. */
   readonly tripsPerDecision: number
-  /** How long a decision took. */
+  /** The mean time of a decision. */
   readonly meanMs: number
   readonly sources: Sources
 }
 
-/** Broken is what a test puts in the place of a node's options, without anybody else knowing. */
+/** Broken are options that a test replaces in the nodes, unknown to the checks. */
 export interface Broken {
   readonly store?: RedisStoreOptions
   readonly limiter?: Partial<AsyncLimiterOptions>
@@ -65,7 +65,7 @@ export async function simulateFleet(
     const { limiter, link } = nodes[n]
     const askedUs = time.nowUs()
     offered += 1
-    // Not `allow`, which refuses what a leaky bucket would hold.
+    // Not `allow`, which refuses what a leaky bucket would delay.
     if (ideal.check(key.name).allowed) key.ideal += 1
     void limiter.check(key.name).then((decision) => decided(decision, key, link, askedUs))
   })
@@ -98,7 +98,7 @@ function createNodes(
   })
 }
 
-/** A master that is lost is away for all. */
+/** A failover is an outage for all nodes. */
 function outagesOf({ outages, failover, nodes }: FleetSetup): readonly Outage[] {
   if (!failover) return outages
   const { atMs, downMs } = failover

@@ -3,32 +3,32 @@ import { createEventQueue } from '../scenario/event-queue.ts'
 /** When the virtual clock begins: 2030-01-01, in microseconds. */
 const ORIGIN_US = Date.UTC(2030, 0) * 1_000
 
-/** What is due; cancelled, it does nothing. */
+/** A scheduled task; a cancelled one does nothing. */
 interface Event {
   task: () => void
 }
 
-/** VirtualTime is a clock that stands still until the next thing is due, and then jumps there. */
+/** VirtualTime is a clock that jumps from one scheduled task to the next. */
 export interface VirtualTime {
-  /** Whole microseconds since the beginning. */
+  /** Whole microseconds since the start. */
   nowUs(): number
   /** The same, since 1970. */
   epochUs(): number
-  /** Does something at that moment, or now if it has passed. */
+  /** Schedules a task at that time, or now if it has passed. */
   at(us: number, task: () => void): void
-  /** Goes back to the beginning, and forgets what was to be done. */
+  /** Goes back to the start, and drops all scheduled tasks. */
   restart(): void
-  /** Does what is due, one after the other, until `isOver` or nothing is left. */
+  /** Runs scheduled tasks in order until `isOver` or none is left. */
   run(isOver: () => boolean): Promise<void>
 }
 
 /**
- * installVirtualTime puts virtual time in the place of this process's timers and clock, for good.
- * The library keeps its own hold of some of them from the moment it is loaded, so this comes first.
+ * installVirtualTime replaces this process's timers and clock by virtual time, for good. The
+ * library captures some of them when it is loaded, so call this first.
  */
 export function installVirtualTime(): VirtualTime {
   let events = createEventQueue<Event>()
-  // The last real one: between two turns all promises that can settle have settled.
+  // The real `setImmediate`: between two turns all promises that can settle have settled.
   const nextTurn = setImmediate
   let nowUs = 0
 
@@ -38,7 +38,7 @@ export function installVirtualTime(): VirtualTime {
     return event
   }
 
-  /** As Node does it: whole milliseconds, at least one. */
+  /** As in Node: whole milliseconds, at least one. */
   function timer(task: () => void, ms = 1) {
     const handle = at(nowUs + Math.max(1, Math.trunc(ms)) * 1_000, task)
     return Object.assign(handle, { ref: () => handle, unref: () => handle })

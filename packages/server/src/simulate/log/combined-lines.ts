@@ -3,16 +3,15 @@ import { type PathNeed, requestLine } from './http-request.ts'
 import { createCombinedTimeReader } from './read-time.ts'
 import { type LineReader, NOTHING_TOLD, requestOf } from './request.ts'
 
-/** What a client may be known by. */
+/** What can identify a client. */
 const COMBINED_KEYS = ['address', 'user'] as const
 
 const TIME_LENGTH = '16/Nov/2026:18:00:00 +0000'.length
 
 /**
- * createCombinedReader reads access logs of nginx and Apache, common or combined:
- * `ADDRESS - USER [TIME] "REQUEST" STATUS BYTES …`. What follows the request is not looked at, nor
- * the request where no path is wanted. With the key `user`, the address stands in for a user that
- * is `-`.
+ * createCombinedReader reads access logs of nginx and Apache, common or combined: `ADDRESS - USER
+ * [TIME] "REQUEST" STATUS BYTES …`. It ignores what follows the request, and also the request
+ * unless paths are needed. With the key `user`, the address replaces a user that is `-`.
  */
 export function createCombinedReader(key?: string, paths: PathNeed = 'unwanted'): LineReader {
   if (key !== undefined && !(COMBINED_KEYS as readonly string[]).includes(key)) {
@@ -23,7 +22,7 @@ export function createCombinedReader(key?: string, paths: PathNeed = 'unwanted')
   }
   const readTime = createCombinedTimeReader()
   const byUser = key === 'user'
-  // A user is a key because somebody said so.
+  // The user is the key only with `--key user`.
   const told = { ...NOTHING_TOLD, isKey: byUser }
   return (line) => {
     const addressEnd = line.indexOf(' ')
@@ -49,7 +48,7 @@ export function createCombinedReader(key?: string, paths: PathNeed = 'unwanted')
   }
 }
 
-/** The text in double quotes from a place on, without the escapes of nginx and Apache. */
+/** The text in double quotes from a position on, without the escapes of nginx and Apache. */
 function quoted(line: string, from: number): string | undefined {
   REQUEST.lastIndex = from
   const text = REQUEST.exec(line)?.[1]

@@ -4,8 +4,8 @@ import type { LineReader } from './request.ts'
 
 /**
  * createCsvReader reads comma-separated values under `header`, the first line. Values may be in
- * double quotes, with a quote written twice inside; a value cannot go on in the next line. A name
- * in use that is there twice throws `SLUICE_OPTION`.
+ * double quotes, with doubled quotes inside; a value cannot span lines. A repeated name of a used
+ * column throws `SLUICE_OPTION`.
  */
 export function createCsvReader(header: string, fields: FieldReader): LineReader {
   const names = (splitCsv(header) ?? []).map((name) => name.trim())
@@ -15,7 +15,7 @@ export function createCsvReader(header: string, fields: FieldReader): LineReader
   const look: Look = (name) => {
     const column = columns.get(name)
     if (column === undefined) return undefined
-    // The last of that name is in the map. Names that nobody looks for may be there again.
+    // The map has the last column of a name. Unused columns may repeat a name.
     if (names.indexOf(name) !== column) {
       throw new SluiceError(
         'SLUICE_OPTION',
@@ -29,14 +29,14 @@ export function createCsvReader(header: string, fields: FieldReader): LineReader
     const split = splitCsv(line)
     if (!split) return 'a quote is not closed'
     if (split.length !== names.length) {
-      return `it has ${split.length} values under ${names.length} names`
+      return `it has ${split.length} values for ${names.length} columns`
     }
     values = split
     return fields.read(look)
   }
 }
 
-/** splitCsv gives the values of a line; undefined when a quote is not closed. */
+/** splitCsv returns the values of a line; undefined if a quote is not closed. */
 export function splitCsv(line: string): string[] | undefined {
   if (!line.includes('"')) return line.split(',')
   const values: string[] = []

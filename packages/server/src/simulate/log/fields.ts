@@ -4,7 +4,7 @@ import { httpOf, type PathNeed } from './http-request.ts'
 import { createTimeReader } from './read-time.ts'
 import { type HttpRequest, type LogRequest, requestOf } from './request.ts'
 
-/** FieldNames are the fields that the user named; what is missing is looked for. */
+/** FieldNames are the fields that the user named; the others are detected. */
 export interface FieldNames {
   readonly time?: string | undefined
   readonly key?: string | undefined
@@ -15,7 +15,7 @@ export interface FieldNames {
   readonly host?: string | undefined
 }
 
-/** The names that are looked for, the first that a line has counts from then on. */
+/** The usual names of fields; the first one that a line has is used from then on. */
 const USUAL = {
   time: 'time timestamp ts @timestamp date datetime time_iso8601 time_local msec'.split(' '),
   key: (
@@ -29,12 +29,12 @@ const USUAL = {
   host: 'http_host host vhost req.headers.host'.split(' '),
 }
 
-/** isUsual tells whether a name is one that is looked for, as the time or the key. */
+/** isUsual tells whether a name is a usual one for the time or the key. */
 export function isUsual(of: 'time' | 'key', name: string): boolean {
   return USUAL[of].includes(name)
 }
 
-/** Look gives the value of a field of the line at hand; undefined when it has none. */
+/** Look returns the value of a field of the current line; undefined if it has none. */
 export type Look = (name: string) => unknown
 
 /** FieldReader turns the fields of a line into a request. */
@@ -45,10 +45,10 @@ export interface FieldReader {
 }
 
 /**
- * createFieldReader reads lines that are made of named fields. A field that was not named is the
- * first usual one that some line has, and stays it: keys of two kinds are never mixed. With
- * `costsOfRoutes` the cost of a line with a route is what that cost on its day, unless the API was
- * asked.
+ * createFieldReader reads lines with named fields. A field that the user did not name is the first
+ * usual one in some line, and stays the same: different kinds of keys are never mixed. With
+ * `costsOfRoutes` the cost in a line with a route is ignored, because the route's cost applies,
+ * except for calls of the API.
  */
 export function createFieldReader(
   given: FieldNames,
@@ -73,7 +73,7 @@ export function createFieldReader(
     return undefined
   }
 
-  /** As `fieldOf`, but what is no text is not what is looked for. */
+  /** Like `fieldOf`, but ignores values that are not strings. */
   function textField(field: 'path' | 'method' | 'host', look: Look): string | undefined {
     return textOf(fieldOf(field, (name) => textOf(look(name))))
   }
@@ -98,7 +98,8 @@ export function createFieldReader(
       if (time === undefined) return missing('time')
       const key = fieldOf('key', look)
       if (key === undefined || key === null) return missing('key')
-      if (typeof key !== 'string' && typeof key !== 'number') return 'the key is no text or number'
+      if (typeof key !== 'string' && typeof key !== 'number')
+        return 'the key is not a string or a number'
       const cost = fieldOf('cost', look)
       const hasCost = cost !== undefined && cost !== null && cost !== ''
       const route = routeOf(look('route'))
@@ -114,7 +115,7 @@ export function createFieldReader(
           outcome: outcomeOf(look('outcome')),
           http,
           isKey: given.key !== undefined || names.key === 'key',
-          // Callers of the API say a cost; the gateway takes that of the route.
+          // Callers of the API choose the cost; in the gateway it is that of the route.
           isCost: hasCost && (!costsOfRoutes || !route || look('api') === true),
         },
       )
@@ -131,7 +132,7 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 
-/** An empty one says something: the decision was asked for over the API. */
+/** An empty route means a call of the API. */
 function routeOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }

@@ -1,9 +1,9 @@
 import type { HttpRequest } from './request.ts'
 
-/** PathNeed says what the rule sets want of paths: a log without them is of no use if `required`. */
+/** PathNeed says whether the rule sets need paths; a log without them is refused if `required`. */
 export type PathNeed = 'unwanted' | 'wanted' | 'required'
 
-/** httpOf reads a path, an address or a request line, with what other fields say of it. */
+/** httpOf reads a path, a URL or a request line, with method and host from other fields. */
 export function httpOf(
   text: string,
   method: string | undefined,
@@ -15,7 +15,7 @@ export function httpOf(
   return { target: path.startsWith('/') ? path : `/${path}`, method, host: host ?? ofAddress }
 }
 
-/** requestLine reads `GET /path HTTP/1.1`; a text that is none has an empty target. */
+/** requestLine parses `GET /path HTTP/1.1`; the target of any other text is empty. */
 export function requestLine(text: string): Omit<HttpRequest, 'host'> {
   const [, method, target] = /^([^ ]+) ([^ ]+) HTTP\/\d[.\d]*$/.exec(text) ?? []
   return { method, target: target ?? '' }

@@ -16,7 +16,7 @@ function play(times: readonly number[], size: number) {
   }
 }
 
-it('gives on the earliest first, and equal times as they came', () =>
+it('passes on the earliest first, and equal times in their order', () =>
   expect(play([3, 1, 1, 2], 4)).toEqual({
     times: [1, 1, 2, 3],
     keys: ['k1', 'k2', 'k3', 'k0'],
@@ -24,10 +24,10 @@ it('gives on the earliest first, and equal times as they came', () =>
     late: 0,
   }))
 
-it('counts what comes too late', () =>
+it('counts requests that come too late', () =>
   expect(play([5, 6, 7, 1], 2)).toMatchObject({ times: [5, 6, 1, 7], late: 1, reordered: 0 }))
 
-it('loses nothing, and sorts all within its reach', () => {
+it('loses nothing, and sorts all within its buffer', () => {
   fc.assert(
     fc.property(fc.array(fc.nat(20)), (steps) => {
       // No request is more than 20 earlier than one before it, and there is one each microsecond.

@@ -1,20 +1,19 @@
 import type { LogRequest } from './request.ts'
 
-/** InOrder gives requests on in the order of their times, as far as it can. */
+/** InOrder passes requests on in the order of their times, within a bounded buffer. */
 export interface InOrder {
   push(request: LogRequest): void
-  /** Gives on what is still held. */
+  /** Passes on the requests that are still buffered. */
   flush(): void
-  /** Requests that were put in order. */
+  /** Requests that were reordered. */
   reordered(): number
-  /** Requests that came after a later one was given on. They count at that one's time. */
+  /** Requests that arrived after a later one was passed on. They count at that one's time. */
   late(): number
 }
 
 /**
- * createInOrder holds back up to `size` requests and gives on the earliest, because logs are
- * written when requests end, not when they begin. Equal times keep their order. `size` is a power
- * of two.
+ * createInOrder buffers up to `size` requests and passes on the earliest, because logs are written
+ * when requests end, not when they begin. Equal times keep their order. `size` is a power of two.
  */
 export function createInOrder(take: (request: LogRequest) => void, size = 4_096): InOrder {
   const held: LogRequest[] = new Array(size)
@@ -37,7 +36,7 @@ export function createInOrder(take: (request: LogRequest) => void, size = 4_096)
     push(request) {
       if (count === size) give()
       if (request.timeUs < givenUs) {
-        // Nothing that is held could come before it.
+        // No buffered request is earlier.
         late += 1
         take(request)
         return

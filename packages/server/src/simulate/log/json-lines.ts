@@ -2,7 +2,7 @@ import type { FieldReader, Look } from './fields.ts'
 import type { LineReader } from './request.ts'
 
 /**
- * createJsonReader reads one JSON object a line. `req.ip` is the field of that name, or else the
+ * createJsonReader reads one JSON object per line. `req.ip` is the field of that name, or else the
  * field `ip` of the object `req`.
  */
 export function createJsonReader(fields: FieldReader): LineReader {
@@ -27,7 +27,7 @@ export function createJsonReader(fields: FieldReader): LineReader {
       return 'it is not JSON'
     }
     if (typeof object !== 'object' || object === null || Array.isArray(object)) {
-      return 'it is no JSON object'
+      return 'it is not a JSON object'
     }
     return fields.read(look)
   }

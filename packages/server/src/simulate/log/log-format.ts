@@ -7,16 +7,18 @@ import type { PathNeed } from './http-request.ts'
 import { createJsonReader } from './json-lines.ts'
 import type { LineReader } from './request.ts'
 
-/** FORMATS are those of logs. `decisions` is the decision log of the service: JSON of fixed names. */
+/**
+ * FORMATS are the formats of logs. `decisions` is the service's decision log: JSON of fixed names.
+ */
 export const FORMATS = ['combined', 'json', 'csv', 'decisions'] as const
 
 /** Format is one of `FORMATS`. */
 export type Format = (typeof FORMATS)[number]
 
-/** LogOptions say how to read a log; what is missing is found out. */
+/** LogOptions say how to read a log; missing options are detected. */
 export interface LogOptions {
   readonly format?: Format | undefined
-  /** What a client is known by in the combined format: `address` or `user`. */
+  /** What identifies a client in the combined format: `address` or `user`. */
   readonly key?: string | undefined
   readonly fields: FieldNames
   /** Whether the rule sets need paths, methods and hosts. */
@@ -34,13 +36,13 @@ export interface OpenFormat {
 }
 
 const COMBINED = /^\S+ \S+ .*\[\d\d\/\w{3}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\]/
-/** What every line of a decision log has, and others may have in part. */
+/** What every line of a decision log has, and other JSON may have in part. */
 const DECIDED = ['"time":', '"key":', '"outcome":']
 const DECISIONS: FieldNames = { time: 'time', key: 'key', cost: 'cost', tier: 'tier' }
 
 /**
- * openFormat makes the reader for a log that begins with `lines`, of which there is one at least.
- * It throws `SLUICE_OPTION` when no format was given and none is recognised.
+ * openFormat makes the reader for a log that begins with `lines`, at least one. It throws
+ * `SLUICE_OPTION` if no format was given and none is recognised.
  */
 export function openFormat(lines: readonly string[], options: LogOptions): OpenFormat {
   const format = options.format ?? detected(lines, options.fields)
@@ -81,7 +83,7 @@ function detected(lines: readonly string[], fields: FieldNames): Format {
   if (names.length > 1 && (has('time') || has('key'))) return 'csv'
   throw new SluiceError(
     'SLUICE_OPTION',
-    `cannot tell the format of a log that begins with ${JSON.stringify(cut(lines[0], 60))}. ` +
+    `cannot detect the format of a log that begins with ${JSON.stringify(cut(lines[0], 60))}. ` +
       `Give it: --format ${FORMATS.join('|')}`,
   )
 }

@@ -6,7 +6,7 @@ import { SluiceError } from 'sluice'
 
 const CHUNK_BYTES = 64 * 1_024
 
-/** sizesOf gives the bytes of files; undefined for what has no size, such as a pipe. */
+/** sizesOf returns the total bytes of files; undefined if one has no size, such as a pipe. */
 export async function sizesOf(files: readonly string[]): Promise<number | undefined> {
   let bytes = 0
   for (const file of files) {
@@ -18,9 +18,9 @@ export async function sizesOf(files: readonly string[]): Promise<number | undefi
 }
 
 /**
- * openInput gives the bytes of a file, or of `input` for `-`, chunk by chunk. What begins as gzip
- * does is unpacked, whatever it is called. `onBytes` is told how many were read, as they are on
- * the disk. It throws `SLUICE_OPTION` for what cannot be read or unpacked.
+ * openInput returns the bytes of a file, or of `input` for `-`, chunk by chunk. Gzip is detected by
+ * its first bytes and unpacked. `onBytes` gets the number of bytes read, before unpacking. It
+ * throws `SLUICE_OPTION` for input that cannot be read or unpacked.
  */
 export async function* openInput(
   file: string,

@@ -13,7 +13,7 @@ export interface LineProblem {
 export interface LogCounts {
   lines: number
   unreadable: number
-  /** The first few. */
+  /** The first few problems. */
   readonly problems: LineProblem[]
   /** `access.log: combined`, for the report. */
   readonly formats: string[]
@@ -21,18 +21,18 @@ export interface LogCounts {
   wholeSeconds: boolean
 }
 
-/** Lines from which the format is told. */
+/** The number of lines from which the format is detected. */
 const LOOKED_AT = 20
 const TOLD = 5
 
-/** newLogCounts is what `readLog` counts in. */
+/** newLogCounts are counts of 0 for `readLog`. */
 export function newLogCounts(): LogCounts {
   return { lines: 0, unreadable: 0, problems: [], formats: [], wholeSeconds: true }
 }
 
 /**
- * readLog reads a log chunk by chunk and gives each request on. Lines that are empty are passed
- * over; those that cannot be read are counted, and the first few are kept with the reason.
+ * readLog reads a log chunk by chunk and passes each request on. It skips empty lines; it counts
+ * lines that cannot be read, and keeps the first few with the reason.
  */
 export async function readLog(
   file: string,
@@ -41,7 +41,7 @@ export async function readLog(
   counts: LogCounts,
   take: (request: LogRequest) => void,
 ): Promise<void> {
-  /** The lines before the format is known; those that are no text have a reason. */
+  /** The lines before the format is known; undecodable ones have a reason. */
   let first: { number: number; text: string; reason?: string }[] = []
   let open: OpenFormat | undefined
 

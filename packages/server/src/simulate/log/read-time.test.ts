@@ -51,7 +51,7 @@ describe('a time', () => {
     true,
   ])('is not read from %j', (value) => expect(createTimeReader()(value)).toBeUndefined())
 
-  it('is read the same whatever was read before', () => {
+  it('is read the same after any other', () => {
     const times = fc.array(fc.date({ min: new Date(0), max: new Date(4e12), noInvalidDate: true }))
     fc.assert(
       fc.property(times, (dates) => {

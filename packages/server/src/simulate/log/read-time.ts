@@ -5,13 +5,15 @@ const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ')
 const MINUTE_LENGTH = '2026-11-16T18:00'.length
 const SECOND_LENGTH = '2026-11-16T18:00:00'.length
 
-/** TimeReader gives whole microseconds since 1970, or undefined for what is no time after 1970. */
+/**
+ * TimeReader returns whole microseconds since 1970; undefined for anything but a time after 1970.
+ */
 export type TimeReader = (value: unknown) => number | undefined
 
 /**
- * createTimeReader reads ISO 8601 (without a zone: UTC; with or without seconds) and time since 1970 as a number or its
- * text: seconds below 10^11, milliseconds below 10^14, else microseconds. It remembers the last
- * second, because neighbours in a log share it.
+ * createTimeReader reads ISO 8601 (UTC without a zone; with or without seconds), and time since
+ * 1970 as a number or numeric string: seconds below 10^11, milliseconds below 10^14, else
+ * microseconds. It caches the last second, because neighbouring lines share it.
  */
 export function createTimeReader(): TimeReader {
   let lastSecond = ''
@@ -62,7 +64,7 @@ function combinedUs(text: string): number | undefined {
   return ms === undefined || ms < 0 ? undefined : ms * 1_000
 }
 
-/** `18:00Z` is `18:00:00Z`; a fraction of a minute is no time. */
+/** `18:00Z` is `18:00:00Z`; a fraction of a minute is invalid. */
 function withSeconds(text: string): string {
   const next = text[MINUTE_LENGTH]
   if (next === ':' || next === '.' || next === ',') return text
@@ -71,10 +73,10 @@ function withSeconds(text: string): string {
 
 function secondMs(second: string, zone: string): number | undefined {
   if (!ISO.test(second)) return undefined
-  // A leap second has no place in time since 1970.
+  // Unix time has no leap seconds.
   const text = second.replace(/[ t]/, 'T').replace(/:60$/, ':59')
   const ms = Date.parse(`${text}Z`)
-  // The 30th of February would be read as the 2nd of March.
+  // `Date` would read the 30th of February as the 2nd of March.
   if (Number.isNaN(ms) || new Date(ms).toISOString().slice(0, SECOND_LENGTH) !== text) {
     return undefined
   }

@@ -2,42 +2,42 @@ import { addressKey } from 'sluice'
 import type { Outcome } from '../../decided.ts'
 import { MOST_UNITS } from '../../most-units.ts'
 
-/** LogRequest is one line of a log, or one of a scenario: who came when, for what, and how much. */
+/** LogRequest is one request of a log or a scenario: its time, key, cost and details. */
 export interface LogRequest extends Told {
   /** Whole microseconds since 1970. */
   readonly timeUs: number
   readonly key: string
   readonly cost: number
-  /** The only rule set that sees it, for a retry of what that one refused; -1 for all. */
+  /** The only rule set that decides on it, for a retry after its refusal; -1 for all. */
   readonly only: number
 }
 
-/** Told is what a line may say besides time, key and cost. */
+/** Told are the details that a line may have besides time, key and cost. */
 export interface Told {
   readonly tier: string | undefined
-  /** The name of a route, if the log says it; empty for a decision asked for over the API. */
+  /** The name of a route, if the log has it; empty for a call of the API. */
   readonly route: string | undefined
   readonly outcome: Outcome | undefined
-  /** What was asked for; undefined where the log does not say, or no rule set needs it. */
+  /** The HTTP request; undefined if the log does not have it, or no rule set needs it. */
   readonly http: HttpRequest | undefined
-  /** Whether `key` is what the service counts by, and not what another log calls a client. */
+  /** Whether `key` is a key of the service, and not another log's name of a client. */
   readonly isKey: boolean
-  /** Whether `cost` counts in place of the cost of a route. */
+  /** Whether `cost` replaces the cost of a route. */
   readonly isCost: boolean
 }
 
-/** HttpRequest is what routes are chosen by, as far as a log tells it. */
+/** HttpRequest is what routes match, as far as a log has it. */
 export interface HttpRequest {
-  /** Path and query, as they were sent; empty if they cannot be read. */
+  /** Path and query as sent; empty if they cannot be read. */
   readonly target: string
   readonly method: string | undefined
   readonly host: string | undefined
 }
 
-/** LineReader reads a line that is not empty. A text is the reason why it cannot be read. */
+/** LineReader reads a line that is not empty. A string is the reason why it cannot be read. */
 export type LineReader = (line: string) => LogRequest | string
 
-/** NOTHING_TOLD is what a line of an address and a time says. */
+/** NOTHING_TOLD are the details of a line with an address and a time only. */
 export const NOTHING_TOLD: Told = {
   tier: undefined,
   route: undefined,
@@ -47,13 +47,13 @@ export const NOTHING_TOLD: Told = {
   isCost: false,
 }
 
-/** The longest key that limiters take. */
+/** The longest key of limiters. */
 const LONGEST_KEY = 1_024
 
-/** Later times would leave no room in 2^53 for what a limiter adds to them. */
+/** The latest time: later ones would leave no room in 2^53 for what limiters add. */
 const LATEST_US = Date.UTC(2150, 0, 1) * 1_000
 
-/** requestOf checks what was read from a line, and gives the reason when it is no request. */
+/** requestOf checks the values of a line, and returns the reason if they make no request. */
 export function requestOf(
   timeUs: number | undefined,
   key: string,
@@ -65,9 +65,9 @@ export function requestOf(
   if (key === '') return 'the key is empty'
   if (key.length > LONGEST_KEY) return `the key is longer than ${LONGEST_KEY} units`
   if (!Number.isInteger(cost) || cost < 0 || cost > MOST_UNITS) {
-    return `the cost is no whole number from 0 to ${MOST_UNITS.toLocaleString('en')}`
+    return `the cost is not a whole number from 0 to ${MOST_UNITS.toLocaleString('en')}`
   }
-  // The gateway knows clients of IPv6 by their network, too.
+  // The gateway identifies IPv6 clients by their network as well.
   const client = key.includes(':') ? (addressKey(key) ?? key) : key
   const { tier, route, outcome, http, isKey, isCost } = told
   return { timeUs, key: client, cost, tier, route, outcome, http, isKey, isCost, only: -1 }

@@ -17,7 +17,7 @@ function split(chunks: readonly Buffer[], maxLineBytes?: number) {
   return { lines, broken }
 }
 
-/** Cuts a text at places given as shares of its length. */
+/** Cuts a text at positions given as shares of its length. */
 function cut(text: Buffer, shares: readonly number[]): Buffer[] {
   const cuts = shares.map((share) => Math.floor(share * text.length)).sort((a, b) => a - b)
   return [...cuts, text.length].map((end, i) => text.subarray(cuts[i - 1] ?? 0, end))
@@ -38,7 +38,7 @@ describe('lines', () => {
   it('begin after a byte order mark', () =>
     expect(split([Buffer.from('\ufeffa\n')]).lines).toEqual([[1, 'a']]))
 
-  it('are not held when they are too long, wherever they are cut', () => {
+  it('are not buffered when they are too long, however they are cut', () => {
     const text = Buffer.from(`ab\n${'x'.repeat(50)}\ncd\n${'y'.repeat(50)}`)
     const shares = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 10 })
     fc.assert(
@@ -56,7 +56,7 @@ describe('lines', () => {
     )
   })
 
-  it('that are not UTF-8 are told, and the others of their block are read', () => {
+  it('that are not UTF-8 are reported, and the others of their block are read', () => {
     const text = Buffer.concat([
       Buffer.from('é\n'),
       Buffer.of(0xff, 0xfe, 10),

@@ -6,21 +6,21 @@ const BYTE_ORDER_MARK = '\ufeff'
 /** LineSink gets the lines of an input, numbered from 1. */
 export interface LineSink {
   line(text: string, number: number): void
-  /** A line that is no text, or too long to be held. */
+  /** A line that is not UTF-8, or too long. */
   broken(number: number, reason: string): void
 }
 
-/** LineSplitter cuts chunks into lines. */
+/** LineSplitter splits chunks into lines. */
 export interface LineSplitter {
   feed(chunk: Buffer): void
-  /** Says that no chunk follows: a last line without a newline is one, too. */
+  /** Ends the input: a last line without a newline counts, too. */
   end(): void
 }
 
 /**
- * createLineSplitter decodes whole blocks of lines at once, which is what makes it fast. Lines end
- * in `\n` or `\r\n`; one over `maxLineBytes`, by default 1 MiB, is never held whole. The texts are
- * slices of a block: who keeps one for long should copy it.
+ * createLineSplitter decodes whole blocks of lines at once, for speed. Lines end in `\n` or `\r\n`;
+ * a line over `maxLineBytes`, by default 1 MiB, is never buffered whole. The lines are slices of a
+ * block: copy one to keep it.
  */
 export function createLineSplitter(sink: LineSink, maxLineBytes = 1_048_576): LineSplitter {
   let number = 0
@@ -40,7 +40,7 @@ export function createLineSplitter(sink: LineSink, maxLineBytes = 1_048_576): Li
 
   function carry(piece: Buffer): void {
     if (skipping || piece.length === 0) return
-    // A copy, because streams may fill the same memory again.
+    // A copy, because streams may reuse the buffer.
     carried.push(Buffer.from(piece))
     carriedBytes += piece.length
     if (carriedBytes <= maxLineBytes) return
@@ -49,7 +49,7 @@ export function createLineSplitter(sink: LineSink, maxLineBytes = 1_048_576): Li
     carriedBytes = 0
   }
 
-  /** The begun line with what follows. */
+  /** The incomplete line with its continuation. */
   function joined(rest: Buffer): Buffer {
     if (carried.length === 0) return rest
     const whole = Buffer.concat([...carried, rest])
@@ -58,7 +58,7 @@ export function createLineSplitter(sink: LineSink, maxLineBytes = 1_048_576): Li
     return whole
   }
 
-  /** Tells the lines of a block, which ends with a whole line but without its newline. */
+  /** Emits the lines of a block, which ends with a whole line but without its newline. */
   function tell(block: Buffer): void {
     if (isUtf8(block)) tellText(block.toString('utf8'))
     else for (const line of split(block)) tellBytes(line)

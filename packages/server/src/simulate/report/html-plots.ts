@@ -2,7 +2,7 @@ import { type Html, html } from './html.ts'
 import type { RuleSetReport, Traffic, UsageReport } from './report.ts'
 import { clockTime, count, counted, part, percent, plain, shareName, span } from './shown.ts'
 
-/** The timeline's own units: it is stretched to the page, and its texts stand outside. */
+/** The viewBox of the timeline: it is stretched to the page, with its labels outside. */
 const WIDTH = 1_000
 const HEIGHT = 100
 const NARROWEST = 10
@@ -10,8 +10,8 @@ const TICKS = [0, 0.25, 0.5, 0.75, 1]
 const DAY_MS = 86_400_000
 
 /**
- * timelinePlot draws bars of requests, with those that a rule set refuses in front. It ends where the
- * log ends, so that the first bar and the last may be narrower.
+ * timelinePlot draws bars of requests, with the refusals of a rule set in front. It ends with the
+ * log, so the first and the last bar may be narrower.
  */
 export function timelinePlot({ timeline, startTime, endTime }: Traffic, set?: RuleSetReport): Html {
   const { binMs, requests } = timeline
@@ -23,7 +23,7 @@ export function timelinePlot({ timeline, startTime, endTime }: Traffic, set?: Ru
 
   const bins = requests.map((value, bin) => {
     const startMs = firstMs + bin * binMs
-    // What came at the very edge is still to be seen.
+    // Keeps a bar at the very edge visible.
     const left = Math.max(Math.min(place(startMs), WIDTH - NARROWEST), 0)
     const right = Math.min(Math.max(place(startMs + binMs), left + NARROWEST), WIDTH)
     const bar = (height: number, kind: string) =>
@@ -52,7 +52,7 @@ ${bins}</svg>
 </figure>`
 }
 
-/** How times are written below a plot: as much of them as differs. */
+/** How times below a plot are written: only the parts that differ. */
 function labelOf(spanMs: number): (ms: number) => string {
   if (spanMs < 3_600_000) return (ms) => timeText(ms).slice(11)
   if (spanMs <= DAY_MS) return (ms) => timeText(ms).slice(11, 16)
@@ -78,7 +78,7 @@ ${ruleSets.map((set) => html`<div class="name">${plain(set.name, 90)}</div>${row
 </figure>`
 }
 
-/** usagePlot draws the percentiles of one window, on a scale of powers of ten. */
+/** usagePlot draws the percentiles of one window on a logarithmic scale. */
 export function usagePlot({ per, percentiles }: UsageReport): Html {
   const most = Math.log10(Math.max(...percentiles.map(({ use }) => use), 1) + 1)
   return html`<figure>

@@ -22,7 +22,7 @@ async function pageOf(args: readonly string[], log: string, name = 'a.html'): Pr
 describe('a page', () => {
   const lines = [0, 400, 1_000].map((second) => `{"time":${1.7e9 + second},"key":"a"}`)
 
-  it('tells what plots show, in which unit, and until when', async () => {
+  it('says what the plots show, in which unit, and until when', async () => {
     const page = await pageOf(['--rule', '1/1h'], lines.join('\n'))
     expect(page).toContain('<figcaption>Requests in 30 s</figcaption>')
     const ticks = [...page.matchAll(/<div class="ticks">(.*?)<\/div>/gs)].map(([, found]) => found)
@@ -39,7 +39,7 @@ describe('a page', () => {
     expect(page).toContain('<figcaption>In 1h, logarithmic scale</figcaption>')
   })
 
-  it('tells how it was made', async () => {
+  it('says how it was made', async () => {
     const page = await pageOf(['--rule', '1/1h'], lines.join('\n'), "it's.html")
     const name = `${folder}/it&#39;\\&#39;&#39;s.html`
     expect(page).toContain(`<code>sluice simulate --rule 1/1h --html &#39;${name}&#39;</code>`)

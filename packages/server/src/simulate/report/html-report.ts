@@ -43,7 +43,7 @@ footer { margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: .6r
 @media (max-width: 30rem) { body { padding: 1rem } .ticks :nth-child(even) { display: none } }
 `
 
-/** Made tells how a page came to be. */
+/** Made says how and when a page was made. */
 export interface Made {
   readonly command: string
   readonly version: string
@@ -52,8 +52,8 @@ export interface Made {
 }
 
 /**
- * htmlReport is a report as one page that opens from a disk: no script, nothing from elsewhere, light
- * or dark as the reader likes it.
+ * htmlReport is a report as one page that works as a local file: no script, nothing from other
+ * origins, light or dark by the reader's preference.
  */
 export function htmlReport(report: Report, { command, version, time }: Made): string {
   const { traffic, usage, ruleSets } = report
@@ -71,12 +71,12 @@ export function htmlReport(report: Report, { command, version, time }: Made): st
 ${sourceHtml(report)}
 <p>${counted(traffic.requests, 'request')} by ${clientsText(traffic)}, ${clockTime(traffic.startTime)} to ${clockTime(traffic.endTime)} UTC, ${span(traffic.spanMs)}</p>
 ${trafficNotes(traffic).map((note) => html`<p>${note}</p>`)}
-<h2>What came</h2>
+<h2>Traffic</h2>
 ${timelinePlot(traffic)}
 ${comparisonHtml(report)}
 ${ruleSets.map((set) => ruleSetHtml(set, report))}
 <h2>What clients use</h2>
-<p>The most that a client uses in one window of the clock: half of the clients use at most p50.</p>
+<p>The largest use of each client in one window of the clock: half of the clients use at most p50.</p>
 ${usage.map(usagePlot)}
 ${suggestionsHtml(report)}
 <footer>Made by <code>${plain(command, 1_000)}</code>, version ${version}, ${clockTime(time)} UTC</footer>
@@ -88,11 +88,11 @@ ${suggestionsHtml(report)}
 function sourceHtml({ source, traffic }: Report): Html {
   if (source.kind === 'scenario') {
     const { scenario, clients, ratePerSecond, forMs, seed } = source
-    return html`<p>Scenario ${scenario}: ${counted(clients, 'client')}, ${ratePerSecond} requests a second for ${span(forMs)}, seed ${seed}</p>`
+    return html`<p>Scenario ${scenario}: ${counted(clients, 'client')}, ${ratePerSecond} requests per second for ${span(forMs)}, seed ${seed}</p>`
   }
   const { formats, unreadable, lines, problems, late, reordered, wholeSeconds } = source
   return html`${formats.map((format) => html`<p>${plain(format, 200)}</p>`)}
-<p>${counted(lines, 'line')}; ${part(unreadable, lines)} could not be read, ${count(reordered)} were put in order, ${part(late, traffic.requests)} came too late for that.</p>
+<p>${counted(lines, 'line')}; ${part(unreadable, lines)} unreadable, ${count(reordered)} reordered by time, ${part(late, traffic.requests)} too late to reorder.</p>
 ${wholeSeconds ? html`<p>${WHOLE_SECONDS}</p>` : html``}
 <ul>${problems.map(({ file, line, reason }) => html`<li>${plain(file, 200)}:${line} ${plain(reason, 200)}</li>`)}</ul>`
 }
@@ -123,7 +123,7 @@ function ruleSetHtml(set: RuleSetReport, { traffic }: Report): Html {
 ${timelinePlot(traffic, set)}
 ${notesOf(set).map((note) => html`<p>${note}</p>`)}
 ${changed ? htmlTable(changed) : html``}
-${change?.unknown ? html`<p>Requests of which the log does not say what happened: ${count(change.unknown)}</p>` : html``}
+${change?.unknown ? html`<p>Requests without an outcome in the log: ${count(change.unknown)}</p>` : html``}
 ${byRule.length > 1 ? ruleTable(set) : html``}
 ${hasRoutes(set) ? routeTable(set) : html``}
 ${byTier.length > 0 ? tierTable(set) : html``}
@@ -177,7 +177,7 @@ function suggestionsHtml({ suggestions, traffic }: Report): Html {
   if (suggestions.length === 0)
     return html`<h2>Suggested limits</h2><p>${noSuggestion(traffic)}</p>`
   return html`<h2>Suggested limits</h2>
-<p>A quarter above what most clients use, rounded up; what is over a limit is counted in windows of the clock. A burst to begin with is three times what they use in a second.</p>
+<p>A quarter above what most clients use, rounded up; use over a limit is counted in windows of the clock. The suggested burst is three times what they use in a second.</p>
 ${htmlTable([
   ['rule', right('burst'), 'taken from', right('clients over'), right('units over')],
   ...suggestions.map(({ rule, burst, share, use, clientsOver, unitsOver }) => [

@@ -1,4 +1,4 @@
-/** Html is a text that is safe to put into a page as it is. */
+/** Html is a string that is safe to insert into a page. */
 export interface Html {
   readonly html: string
 }
@@ -13,7 +13,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** html is the tag of a template: what is put into it is escaped, unless it is `Html` itself. */
+/** html is a template tag: it escapes what is inserted, unless it is `Html` itself. */
 export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
   let result = texts[0]
   for (const [i, part] of parts.entries()) result += textOf(part) + texts[i + 1]
@@ -26,7 +26,7 @@ function textOf(part: Part): string {
   return 'html' in part ? part.html : part.map((each) => each.html).join('\n')
 }
 
-/** Cell of a table; numbers stand on the right. */
+/** A cell of a table; numbers are right-aligned. */
 export type Cell = string | { readonly right: string }
 
 /** htmlTable makes a table; the first row has the headings. */

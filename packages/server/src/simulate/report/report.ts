@@ -1,9 +1,9 @@
 import type { Suggestion } from '../engine/suggest.ts'
 import type { LineProblem } from '../log/read-log.ts'
 
-/** Report is what a simulation found; `--json` prints it. Shares are from 0 to 1. */
+/** Report is the result of a simulation; `--json` prints it. Shares are from 0 to 1. */
 export interface Report {
-  /** Raised when a field changes its meaning or goes away. */
+  /** Increased when a field changes its meaning or is removed. */
   readonly version: 1
   readonly source: LogSource | ScenarioSource
   readonly traffic: Traffic
@@ -12,7 +12,7 @@ export interface Report {
   readonly ruleSets: readonly RuleSetReport[]
 }
 
-/** LogSource is what was read of logs. */
+/** LogSource describes the logs that were read. */
 export interface LogSource {
   readonly kind: 'log'
   /** The files, each with its format and the fields in use. */
@@ -20,13 +20,13 @@ export interface LogSource {
   /** Lines that are not empty, without the headers of CSV. */
   readonly lines: number
   readonly unreadable: number
-  /** The first few that could not be read. */
+  /** The first few unreadable lines. */
   readonly problems: readonly LineProblem[]
-  /** Whether no time has a fraction of a second: all requests of a second seem to come at once. */
+  /** Whether no time has a fraction of a second: requests of a second then seem simultaneous. */
   readonly wholeSeconds: boolean
-  /** Requests that were put in the order of their times. */
+  /** Requests that were reordered by time. */
   readonly reordered: number
-  /** Requests too late for that, which count at the time of the one before. */
+  /** Requests too late to reorder, which count at the time of the one before. */
   readonly late: number
 }
 
@@ -40,12 +40,12 @@ export interface ScenarioSource {
   readonly seed: number
 }
 
-/** Traffic is what came, without retries of a scenario. */
+/** Traffic sums up all requests, without retries of a scenario. */
 export interface Traffic {
   readonly requests: number
   readonly units: number
   readonly clients: number
-  /** Requests of clients that are not followed one by one, because there are too many. */
+  /** Requests of clients that are not tracked individually, because there are too many. */
   readonly untracked: number
   readonly startTime: string
   readonly endTime: string
@@ -72,43 +72,43 @@ export interface RuleSetReport {
   readonly refusedShare: number
   readonly units: number
   readonly refusedUnits: number
-  /** Of `refused` those on routes in shadow, which refuse no request. */
+  /** Of `refused` those on routes in shadow mode, which refuse no request. */
   readonly shadowed: number
   /** Of `allowed` those on open routes, where nothing is counted. */
   readonly open: number
-  /** Of `allowed` those that no route is meant for, which are answered with 404 or 400. */
+  /** Of `allowed` those that match no route, and get a 404 or 400. */
   readonly lost: number
-  /** What of a configuration is not looked at: `allowList`, `denyList`. */
+  /** Settings that the simulation ignores: `allowList`, `denyList`. */
   readonly leftOut: readonly string[]
   readonly clients: number
   readonly refusedClients: number
   readonly refusedClientShare: number
-  /** Allowed, but held by a leaky bucket. */
+  /** Allowed, but delayed by a leaky bucket. */
   readonly delayed: number
   readonly longestDelayMs: number
-  /** Requests of a scenario that came again after a refusal. */
+  /** Requests of a scenario that were retried after a refusal. */
   readonly retries: number
-  /** Above 0, there were more clients than could be held, and the answers are stricter. */
+  /** If above 0, there were more clients than could be held, and the decisions are stricter. */
   readonly evictions: number
   readonly byRule: readonly { readonly rule: string; readonly refused: number }[]
-  /** Empty where the log tells no routes. */
+  /** Empty if the log has no routes. */
   readonly byRoute: readonly RouteReport[]
   readonly byTier: readonly TierReport[]
   readonly top: readonly TopClient[]
-  /** Refusals by the bins of `traffic.timeline`. */
+  /** Refusals in the bins of `traffic.timeline`. */
   readonly timeline: readonly number[]
-  /** Compared with what happened; undefined when the log does not say. */
+  /** The comparison with the outcomes in the log; undefined if it has none. */
   readonly change: Change | undefined
 }
 
 /** RouteReport counts the requests of a route of a configuration. */
 export interface RouteReport {
   readonly route: string
-  /** Whether it refuses, lets all through what it would refuse, or counts nothing. */
+  /** Whether it refuses, lets through what it would refuse, or counts nothing. */
   readonly mode: 'limited' | 'shadow' | 'open'
   readonly requests: number
   readonly units: number
-  /** In shadow, what it would refuse. */
+  /** In shadow mode, what it would refuse. */
   readonly refused: number
 }
 
@@ -121,19 +121,19 @@ export interface TierReport {
   readonly refusedClients: number
 }
 
-/** TopClient is one of the clients that were refused most. */
+/** TopClient is one of the most refused clients. */
 export interface TopClient {
   readonly key: string
   readonly requests: number
   readonly refused: number
 }
 
-/** Change counts requests by what happened, and by what would happen. */
+/** Change counts requests by their outcome in the log and in the simulation. */
 export interface Change {
   readonly newlyRefused: number
   readonly newlyAllowed: number
   readonly stillRefused: number
   readonly stillAllowed: number
-  /** Requests of which the log does not say what happened. */
+  /** Requests without an outcome in the log. */
   readonly unknown: number
 }

@@ -16,7 +16,7 @@ it.each([
   [1_234, '1,234 clients'],
 ])('%d are %s', (value, text) => expect(counted(value, 'client')).toBe(text))
 
-it('a part of nothing has no share', () => expect(part(0, 0)).toBe('0'))
+it('a part of 0 has no share', () => expect(part(0, 0)).toBe('0'))
 
 it.each([
   [0, '0 ms'],

@@ -1,6 +1,6 @@
 const numbers = new Intl.NumberFormat('en')
 
-// Controls, which a terminal might obey, and marks that turn or hide what stands beside them.
+// Control characters, which a terminal might obey, and characters that reorder or hide text.
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 
 /** count writes a whole number: 1,234,567. */
@@ -13,12 +13,12 @@ export function counted(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? '' : 's'}`
 }
 
-/** percent writes a share: 0.0123 → `1.23 %`. What is above 0 never reads as 0. */
+/** percent formats a share: 0.0123 → `1.23 %`. A share above 0 is never shown as 0. */
 export function percent(share: number): string {
   if (share === 0) return '0 %'
   const value = share * 100
   if (value < 0.001) return '< 0.001 %'
-  // A share just below the whole never reads as the whole.
+  // A share below 1 is never shown as 100 %.
   const rounded = Number(value.toPrecision(3))
   return `${rounded >= 100 && share < 1 ? '> 99.9' : rounded} %`
 }
@@ -28,7 +28,7 @@ export function part(value: number, whole: number): string {
   return whole === 0 ? count(value) : `${count(value)} (${percent(value / whole)})`
 }
 
-/** plain makes a text from outside safe to print, and short: control characters are escaped. */
+/** plain makes external text safe to print, and short: control characters are escaped. */
 export function plain(text: string, longest = 60): string {
   const safe = text.replace(UNSAFE, (unit) => {
     const code = unit.codePointAt(0) ?? 0
@@ -37,7 +37,7 @@ export function plain(text: string, longest = 60): string {
   return safe.length > longest ? `${cut(safe, longest - 1)}…` : safe
 }
 
-/** cut gives the first units of a text, one fewer where that would halve a character. */
+/** cut returns the first units of a text, one fewer if that would split a surrogate pair. */
 export function cut(text: string, units: number): string {
   const isHalved = (text.codePointAt(units - 1) ?? 0) > 0xffff
   return text.slice(0, isHalved ? units - 1 : units)
@@ -72,7 +72,7 @@ export function bytes(value: number): string {
   return `${(value / 1_024 ** power).toFixed(power === 0 ? 0 : 1)} ${names[power]}`
 }
 
-/** clockTime writes an ISO time for people: `2026-11-16 18:00:00`. */
+/** clockTime formats an ISO time: `2026-11-16 18:00:00`. */
 export function clockTime(iso: string): string {
   return iso.slice(0, 19).replace('T', ' ')
 }

@@ -12,7 +12,7 @@ import type { Report, RuleSetReport } from './report.ts'
 import { clockTime, count, counted, part, percent, plain, shareName, span } from './shown.ts'
 import { sparkline, textTable } from './text-table.ts'
 
-/** textReport is a report for a terminal. */
+/** textReport formats a report for a terminal. */
 export function textReport(report: Report): string {
   const lines = [
     ...trafficLines(report),
@@ -43,18 +43,15 @@ function trafficLines({ source, traffic }: Report): string[] {
   if (source.kind === 'log') {
     const { unreadable, problems, reordered, late, wholeSeconds } = source
     if (wholeSeconds) lines.push(WHOLE_SECONDS)
-    if (unreadable > 0)
-      lines.push(`lines that could not be read: ${part(unreadable, source.lines)}`)
+    if (unreadable > 0) lines.push(`unreadable lines: ${part(unreadable, source.lines)}`)
     for (const { file, line, reason } of problems) {
       lines.push(`  ${plain(file, 200)}:${line}  ${plain(reason, 200)}`)
     }
     if (unreadable > problems.length && problems.length > 0) lines.push('  …')
-    if (reordered > 0) lines.push(`lines that were put in order: ${count(reordered)}`)
+    if (reordered > 0) lines.push(`lines reordered by time: ${count(reordered)}`)
     if (late > 0) {
-      lines.push(`lines that came too late to be put in order: ${part(late, requests)}`)
-      lines.push(
-        '  they count at the time that the clock had reached: sort the log if they are many',
-      )
+      lines.push(`lines too late to reorder: ${part(late, requests)}`)
+      lines.push('  they count at the current time of the clock: sort the log if there are many')
     }
   }
   lines.push(...trafficNotes(traffic))
@@ -79,9 +76,9 @@ function usageLines({ usage, traffic }: Report): string[] {
 function suggestionLines({ suggestions, traffic }: Report): string[] {
   if (suggestions.length === 0) return [noSuggestion(traffic)]
   return [
-    'Suggested limits: a quarter above what most clients use, rounded up. What is over is counted in',
-    'windows of the clock. A burst to begin with is three times what they use in a second; --rule',
-    "tells what any rule would have done, such as 'LIMIT/PER burst N'.",
+    'Suggested limits: a quarter above what most clients use, rounded up. Use over a limit is counted in',
+    'windows of the clock. The suggested burst is three times what they use in a second; --rule',
+    "shows what any rule would have done, such as 'LIMIT/PER burst N'.",
     ...textTable(
       [
         { head: 'rule' },

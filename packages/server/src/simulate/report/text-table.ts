@@ -1,10 +1,10 @@
-/** TableColumn is one column: its heading, and whether it holds numbers, which stand on the right. */
+/** TableColumn is one column: its heading, and whether it holds right-aligned numbers. */
 export interface TableColumn {
   readonly head: string
   readonly right?: boolean
 }
 
-/** textTable lines up rows under headings, two spaces apart and two spaces in. */
+/** textTable aligns rows under headings, with two spaces between columns and before the first. */
 export function textTable(
   columns: readonly TableColumn[],
   rows: readonly (readonly string[])[],
@@ -21,7 +21,7 @@ export function textTable(
 
 const LEVELS = '▁▂▃▄▅▆▇█'
 
-/** sparkline draws counts as a row of bars; what is above 0 is never as low as 0. */
+/** sparkline draws counts as a row of bars; a count above 0 is always visible. */
 export function sparkline(counts: readonly number[]): string {
   const most = Math.max(...counts, 1)
   return counts

@@ -1,9 +1,9 @@
-/** EventQueue gives events back in the order of their times; equal times in the order they came. */
+/** EventQueue returns events in the order of their times; equal times in insertion order. */
 export interface EventQueue<T> {
   add(timeUs: number, event: T): void
-  /** The time of the next one; Infinity when there is none. */
+  /** The time of the next event; Infinity if there is none. */
   nextUs(): number
-  /** Takes out the next one, of which there is one. */
+  /** Removes and returns the next event; the queue must not be empty. */
   next(): T
 }
 

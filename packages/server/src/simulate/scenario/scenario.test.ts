@@ -44,7 +44,7 @@ describe.each(names)('the scenario %s', (scenario) => {
   })
 })
 
-it('steady clients come at even gaps, which a rule of their rate lets through', () =>
+it('steady clients send at even intervals, which a rule of their rate admits', () =>
   expect(report('steady', ['48/1m burst 1']).ruleSets[0].refused).toBe(0))
 
 it('a few clients of zipf make most of the requests', () => {
@@ -59,7 +59,7 @@ it('an attacker who rotates keys is not refused by a limit for each key', () => 
   expect(set.top.filter(({ key }) => key.startsWith('attacker'))).toEqual([])
 })
 
-it('in a retry storm the refused come again, to the rule set that refused them only', () => {
+it('in a retry storm refused clients retry, at the rule set that refused them only', () => {
   const { traffic, ruleSets } = report('retry-storm', ['20/1m burst 2', '100000/1s'])
   expect(ruleSets[0].retries).toBeGreaterThan(1_000)
   expect(ruleSets[0].requests).toBe(traffic.requests + ruleSets[0].retries)

@@ -2,13 +2,13 @@ import { type LogRequest, NOTHING_TOLD } from '../log/request.ts'
 import { createEventQueue } from './event-queue.ts'
 import { createRandom } from './random.ts'
 
-/** SCENARIOS are the names of all, and what each is about. */
+/** SCENARIOS are all scenarios with a description. */
 export const SCENARIOS = {
-  steady: 'every client comes at even gaps',
-  bursty: 'clients come in bursts of 20 with pauses between',
-  zipf: 'a few clients come much more often than the many',
-  rotation: 'half is an attacker who takes a new key every 10 requests',
-  'retry-storm': 'a surge, and who is refused comes again',
+  steady: 'every client sends at even intervals',
+  bursty: 'clients send bursts of 20 with pauses between',
+  zipf: 'a few clients send most of the requests',
+  rotation: 'half is an attacker with a new key every 10 requests',
+  'retry-storm': 'a surge, after which refused clients retry',
 } as const
 
 /** ScenarioName is one of `SCENARIOS`. */
@@ -18,21 +18,21 @@ export type ScenarioName = keyof typeof SCENARIOS
 export interface ScenarioOptions {
   readonly scenario: ScenarioName
   readonly clients: number
-  /** Requests a second, of all clients together. */
+  /** Requests per second, of all clients together. */
   readonly ratePerSecond: number
   readonly forMs: number
   readonly seed: number
 }
 
-/** Scenario is traffic that is made up. */
+/** Scenario is generated traffic. */
 export interface Scenario {
   /** The next request, in the order of time; undefined at the end. */
   next(): LogRequest | undefined
-  /** Tells of a refusal, so that the client may come again. */
+  /** Reports a refusal, so that the client may retry. */
   refused(request: LogRequest, ruleSet: number, retryAfterMs: number): void
 }
 
-/** Scenarios begin on the first of January 2026. */
+/** Scenarios begin on January 1, 2026. */
 const START_US = Date.UTC(2026, 0, 1) * 1_000
 const BURST = 20
 const BURST_GAP_US = 25_000
@@ -49,8 +49,8 @@ interface Arrival {
 }
 
 /**
- * createScenario makes requests from a seed. In a retry storm every second client is patient and
- * comes again when it was told to; the others come again after 100 ms. All give up after ten tries.
+ * createScenario generates requests from a seed. In a retry storm every second client retries when
+ * it is told to; the others retry after 100 ms. All give up after ten tries.
  */
 export function createScenario(options: ScenarioOptions): Scenario {
   const { scenario, clients, ratePerSecond, forMs } = options
@@ -66,10 +66,10 @@ export function createScenario(options: ScenarioOptions): Scenario {
   const client = (number: number) => `client-${number + 1}`
   const anyone = () => client(random.below(clients))
   const first = (key: string): Arrival => ({ key, only: -1, tries: 1 })
-  /** The time to the next arrival when they are independent of each other. */
+  /** The time to the next arrival of a Poisson process. */
   const chance = (meanUs: number) => -Math.log(1 - random.fraction()) * meanUs
 
-  /** Adds what arrives next of its own accord. */
+  /** Adds the next arrival that is not a retry. */
   const arrive: Record<ScenarioName, () => void> = {
     steady() {
       queue.add(arrivalUs, first(client(arrivals % clients)))
@@ -128,13 +128,13 @@ export function createScenario(options: ScenarioOptions): Scenario {
   }
 }
 
-/** mostRequests is about how many there can be; in a retry storm each may come again. */
+/** mostRequests is about the largest number of requests; in a retry storm each may be retried. */
 export function mostRequests({ scenario, ratePerSecond, forMs }: ScenarioOptions): number {
   const tries = scenario === 'retry-storm' ? MOST_TRIES : 1
   return Math.ceil((ratePerSecond * forMs * tries) / 1_000)
 }
 
-/** For each client the share of requests that come from it or from those before it. */
+/** The cumulative shares of requests by client. */
 function zipfShares(clients: number): number[] {
   const weights = Array.from({ length: clients }, (_, i) => (i + 1) ** -ZIPF_EXPONENT)
   const total = weights.reduce((sum, weight) => sum + weight, 0)
@@ -145,7 +145,7 @@ function zipfShares(clients: number): number[] {
   })
 }
 
-/** The first place whose share is above what was drawn. */
+/** The first index whose cumulative share is above the drawn number. */
 function placeOf(shares: readonly number[], drawn: number): number {
   let low = 0
   let high = shares.length - 1
