@@ -1,4 +1,5 @@
 import type { Send } from './client.ts'
+import { sha1 } from './sha1.ts'
 
 /** CLOCK_LINE is the only Lua line that reads the time. Tests replace it. */
 export const CLOCK_LINE = "local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]"
@@ -65,9 +66,8 @@ export function runnerOf(send: Send, textNow: () => string): Run {
   let sha = ''
   return async (args) => {
     if (sha === '') {
-      const made = textNow()
-      sha = await sha1(made)
-      text = made
+      text = textNow()
+      sha = sha1(text)
     }
     const [, firstKey] = args
     args.unshift(sha)
@@ -79,9 +79,4 @@ export function runnerOf(send: Send, textNow: () => string): Run {
       return send(firstKey, 'EVAL', args)
     }
   }
-}
-
-async function sha1(text: string): Promise<string> {
-  const bytes = await crypto.subtle.digest('SHA-1', new TextEncoder().encode(text))
-  return Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
