@@ -6,6 +6,7 @@ import {
   type Policy,
   type Rule,
   tokenBucket,
+  unlimited,
 } from 'sluice'
 import { redisStore } from 'sluice/redis'
 import { seededRandom } from 'sluice/testing'
@@ -79,6 +80,31 @@ describe('a row on Redis', () => {
     }
     await redis.client.hset(name, 'a', '1')
     expect((await limiter.check('alice')).remaining).toBe(9)
+  })
+})
+
+describe('a row of a later version', () => {
+  it('stays where no rule counts it, and the other rules spend once', async () => {
+    const rules = [
+      unlimited({ by: 'user' }),
+      fixedWindow({ limit: 1_000, per: '1h', by: 'org', name: 'org' }),
+    ]
+    const store = redisStore(redis.client)
+    const penalty = { by: 'org', after: 5, within: '1m', block: '1m' }
+    for (const [i, options] of [{}, { penalty }].entries()) {
+      const name = `later-${i}`
+      const limiter = createLimiter(rules, { store, name, timeoutMs: 5_000, ...options })
+      const row = `sl:${name}:user/alice`
+      await redis.client.set(row, 'of a later version')
+      const key = { user: 'alice', org: 'acme' }
+      expect((await limiter.check(key)).rules[1].remaining).toBe(999)
+      await limiter.charge(key, 1)
+      const permit = await limiter.tryAcquire(key)
+      if (permit.allowed) await permit.settle(3)
+      expect((await limiter.peek(key)).rules[1].remaining).toBe(995)
+      expect(limiter.stats().contended).toBe(0)
+      expect(await redis.client.get(row)).toBe('of a later version')
+    }
   })
 })
 

@@ -99,7 +99,8 @@ function readAny(row: OpenRow, text: string, nowUs: number): void {
   const known = readRow(text)
   empty(row)
   row.blockUs = known?.blockUs ?? 0
-  row.isCarried = known === undefined
+  // Without rules there is nothing to carry over: the row stays as it is.
+  row.isCarried = known === undefined && lines.length > 0
   const all = known?.lines ?? []
   for (const own of lines) {
     const same = all.find(({ label }) => label === own.label)

@@ -397,11 +397,13 @@ local function act(rows, verb, units, more)
       end
     end
   end
+  local governs = verb == 'x' or verb == 'b' or verb == 'u'
   for _, row in ipairs(rows) do
     if verb == 'x' then forget(row) end
     if verb == 'b' then row.block = now + units[1] end
     if verb == 'u' then row.block = 0 end
-    if changed then row.changed = true end
+    -- What has no state in the row leaves it alone: it may be that of a later version.
+    if governs or changed and row.set.rules[1] then row.changed = true end
   end
 end
 

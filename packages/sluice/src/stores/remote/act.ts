@@ -63,7 +63,8 @@ export function changeRow(
   { cost, held, change }: Change,
   nowUs: number,
 ): Float64Array | undefined {
-  row.isChanged = true
+  // What has no state in the row leaves it alone: it may be that of a later version.
+  row.isChanged ||= row.lines.length > 0
   if (verb === 'charge') {
     spendRow(set, row, cost, nowUs)
   } else if (verb === 'refund') {
@@ -77,7 +78,9 @@ export function changeRow(
     row.lists.clear()
     row.others = []
     row.blockUs = 0
+    row.isChanged = true
   } else {
+    row.isChanged = true
     row.blockUs = verb === 'block' ? nowUs + (cost as number) : 0
   }
   return undefined
@@ -105,7 +108,7 @@ function check(request: Request, set: RemoteRules, nowUs: number): number {
     if (isSpend && request.isCounted) punishOpen(set, set.row, nowUs)
     return leased
   }
-  if (costsAny(cost)) set.row.isChanged = true
+  if (costsAny(cost) && set.lines.length > 0) set.row.isChanged = true
   if (generation > 0) request.result = { cost, spentUs: nowUs, holds: set.held.slice() }
   return leased
 }

@@ -39,7 +39,7 @@ function check(request: Request, rows: readonly OpenRow[], nowUs: number): Decis
   if (waitUs === 0 && isSpend && costsAny(cost)) {
     for (const [i, { set: own, places }] of set.parts.entries()) {
       admitRow(own as RemoteRules, rows[i], costIn(cost, places), nowUs)
-      rows[i].isChanged = true
+      rows[i].isChanged ||= rows[i].lines.length > 0
     }
     if (set.holds) noteHeld(set)
     if (pending) remember(rows[0], pending, { cost, spentUs: nowUs, holds: set.held }, nowUs)

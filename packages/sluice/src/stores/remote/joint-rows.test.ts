@@ -7,6 +7,7 @@ import {
   fixedWindow,
   gcra,
   tokenBucket,
+  unlimited,
 } from '../../index.ts'
 import { manualClock } from '../../testing/index.ts'
 import { remoteStore } from './remote.ts'
@@ -89,6 +90,24 @@ it('decides in order also right after a call about one of the keys', async () =>
   await limiter.check({ user: 'alice', org: 'acme' })
   const decisions = await limiter.checkMany(users.map((user) => ({ key: { user, org: 'acme' } })))
   expect(decisions.map(({ rules }) => rules[1].remaining)).toEqual([7, 6, 5, 4])
+})
+
+it('leaves a row alone that it cannot decode and has no state in', async () => {
+  const { store, rows } = made()
+  const limiter = createLimiter(
+    [unlimited({ by: 'user' }), concurrency({ limit: 9, hold: '1m', by: 'org', name: 'held' })],
+    { store, timeoutMs: 5_000 },
+  )
+  const later = 'of a later version'
+  rows.set('sl:default:user/alice', later)
+  const key = { user: 'alice', org: 'acme' }
+  const permit = await limiter.tryAcquire(key, 2)
+  expect(permit.decision.rules[1].remaining).toBe(7)
+  if (permit.allowed) await permit.cancel()
+  await limiter.charge(key, 1)
+  expect(rows.get('sl:default:user/alice')).toBe(later)
+  await limiter.block({ user: 'alice' }, '1m')
+  expect((await limiter.peek(key)).source).toBe('blocked')
 })
 
 it('decides locally for a field that is null while the engine is down', async () => {
