@@ -50,11 +50,25 @@ export function createAsyncLimiter(
   const all = penalty ? lists.map((rules) => [...rules, penalty]) : lists
   const useName = unusedName(store, name, options.share)
   const opened = store.open(name, all, failure.timeoutMs, policy !== undefined)
+  const { hash } = opened
   const gate = createGate(name, policy ?? lists[0], fields, penalty, opened.use, useName)
   const table = createFailureMode(opened, store.clock, failure, fields?.names)
   const { begin, beginCheck, beginDecision, checkOpen, costOf, setOf } = gate
   const line = createWaitQueue(store.clock, steadyClock(store.clock))
   const open = createOpenPermits(() => Math.floor(performance.now() * 1_000))
+
+  /** A key as requests have it: as a text, and its fields. */
+  function texts(given: AnyKey): KeyTexts {
+    const key = hash ? hashed(given, hash) : given
+    return typeof key === 'string' ? { key, fields: undefined } : { key: lineOf(key), fields: key }
+  }
+
+  function asked({ set, key: given, cost }: Call): Asked {
+    const key = hash ? hashed(given, hash) : given
+    return typeof key === 'string'
+      ? { set, key, fields: undefined, cost }
+      : { set, key: lineOf(key), fields: key, cost }
+  }
 
   /** A mistake of the caller rejects; an async function would cost one more promise. */
   function decide(
@@ -244,13 +258,7 @@ export function createAsyncLimiter(
   return noteRules(limiter, (key, options) => begin(key, 0, options).set.rules)
 }
 
-/** A key as requests have it: as a text, and its fields. */
-function texts(key: AnyKey): KeyTexts {
-  return typeof key === 'string' ? { key, fields: undefined } : { key: lineOf(key), fields: key }
-}
-
-function asked({ set, key, cost }: Call): Asked {
-  return typeof key === 'string'
-    ? { set, key, fields: undefined, cost }
-    : { set, key: lineOf(key), fields: key, cost }
+function hashed(key: AnyKey, hash: (text: string) => string): AnyKey {
+  if (typeof key === 'string') return hash(key)
+  return key.map((value) => (value === null ? null : hash(value)))
 }

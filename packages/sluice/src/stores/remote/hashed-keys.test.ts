@@ -58,6 +58,17 @@ describe('hashKeys', () => {
     expect((await limiter.peek('alice')).remaining).toBe(10)
   })
 
+  it('counts a key and its hash as one, also in one trip', async () => {
+    const { rows, storeWith } = engineOf()
+    const limiter = createLimiter(rule, { store: storeWith(SECRET) })
+    await limiter.check('alice')
+    const [name] = rows.keys()
+    const hash = name.slice('sl/'.length)
+    const keys = ['alice', hash, 'alice', hash]
+    const decisions = await limiter.checkMany(keys.map((key) => ({ key })))
+    expect(decisions.map(({ remaining }) => remaining)).toEqual([8, 7, 6, 5])
+  })
+
   it('hashes each field of a key', async () => {
     const { rows, storeWith } = engineOf()
     const limiter = createLimiter(

@@ -1,28 +1,26 @@
 import { SluiceError, shown } from '../../core/errors.ts'
 import { sha256 } from '../../core/sha256.ts'
-import type { RowNames } from './names.ts'
 
 /** What a hashed key begins with. Over HTTP such a text is hashed again, so no client can send it. */
 const MARK = 'sluice:hash:'
 const HASHED = /^sluice:hash:[\da-f]{32}$/
 
-/** Names that are remembered, so that a key is hashed once for all steps of a call. */
-const MOST_NAMES = 10_000
+/** Keys that are remembered, so that a busy one is hashed once. */
+const MOST_KEYS = 10_000
 
-/** hashedNames are names with 128 bits of a keyed SHA-256 in place of each key. */
-export function hashedNames(names: RowNames, secret: string): RowNames {
+/**
+ * createKeyHash returns a function that replaces a key by 128 bits of a keyed SHA-256. From there on a
+ * key and its hash, as `entries` lists it, are one key.
+ */
+export function createKeyHash(secret: string): (key: string) => string {
   const known = new Map<string, string>()
-  return {
-    start: names.start,
-    nameOf(key) {
-      const name = known.get(key)
-      if (name !== undefined) return name
-      if (known.size === MOST_NAMES) known.clear()
-      const made = names.nameOf(hashOf(key, secret))
-      known.set(key, made)
-      return made
-    },
-    keyOf: names.keyOf,
+  return (key) => {
+    const hash = known.get(key)
+    if (hash !== undefined) return hash
+    if (known.size === MOST_KEYS) known.clear()
+    const made = hashOf(key, secret)
+    known.set(key, made)
+    return made
   }
 }
 

@@ -9,7 +9,7 @@ import { openTables } from '../opened.ts'
 import type { AsyncStore } from '../store.ts'
 import type { DenyCacheOptions } from './deny-cache.ts'
 import type { Engine } from './engine.ts'
-import { checkSecret, hashedNames } from './hashed-keys.ts'
+import { checkSecret, createKeyHash } from './hashed-keys.ts'
 import type { LeaseOptions } from './leases.ts'
 import { type RowNames, rowNames } from './names.ts'
 import { createRemoteTable } from './remote-table.ts'
@@ -57,15 +57,15 @@ export function openRemote(
   const open = openTables((name, ruleLists) => {
     const rules = ruleLists.flat()
     const fields = fieldsIn(rules)
-    const plain =
+    const names =
       fields.length > 0
         ? fields.map((field) => rowNames(prefix, name, field))
         : [rowNames(prefix, name)]
-    const names = hashKeys ? plain.map((each) => hashedNames(each, hashKeys)) : plain
     const engine = makeEngine(names[0])
     if (fields.length > 0 && lease) throw unleasableFields(where)
     checkSlots(engine, fields, rules)
-    return createRemoteTable({ engine, names, fields, check, denyCache, lease })
+    const hash = hashKeys ? createKeyHash(hashKeys) : undefined
+    return createRemoteTable({ engine, names, fields, check, denyCache, lease, hash })
   })
 
   function check(rule: Rule): void {

@@ -30,6 +30,8 @@ export interface RemoteTableParts {
   check(rule: Rule): void
   readonly denyCache: Required<DenyCacheOptions> | undefined
   readonly lease: Required<LeaseOptions> | undefined
+  /** What replaces each key, or each value of a field. */
+  readonly hash: ((key: string) => string) | undefined
 }
 
 /** createRemoteTable creates the table of one limiter on an engine. */
@@ -180,6 +182,7 @@ export function createRemoteTable(parts: RemoteTableParts): RemoteTable {
     const { limited } = createTimeLimit(timeoutMs)
     return {
       use,
+      hash: parts.hash,
       partOf: isJoint ? undefined : (key) => engine.partOf(nameOf(key)),
       decideAtOnce(given, key, cost, spend) {
         const set = given as RemoteRules
