@@ -104,7 +104,19 @@ export function createAsyncLimiter(
     const { decision, held: first } = await table.acquire(about, isCounted)
     if (!decision.allowed) return noPermit(decision)
     let held = first
+    /** The extension under way: it moves the hold, and what comes next must know where to. */
+    let extending: Promise<boolean> | undefined
     const holdUs = held ? holdUsOf(set.rules) : 0
+
+    async function extendAfter(earlier: Promise<boolean> | undefined): Promise<boolean> {
+      if (earlier) await earlier
+      if (!held) return true
+      const extended = await table.extend(about, held)
+      // What is not known to be held is not released: it would free the units of another.
+      held = extended ?? { ...held, holds: new Float64Array(held.holds.length) }
+      return extended !== undefined
+    }
+
     return permitOn<AsyncPermit<never>, Promise<void>>(
       {
         decision,
@@ -113,15 +125,13 @@ export function createAsyncLimiter(
         read: (actual) => gate.costOf(set, actual),
         done: async () => {},
         async finish(change) {
+          if (extending) await extending
           if (held) await table.finish(about, held, change, holdUs)
           wake(key)
         },
-        async extend() {
-          if (!held) return true
-          const extended = await table.extend(about, held)
-          // What is not known to be held is not released: it would free the units of another.
-          held = extended ?? { ...held, holds: new Float64Array(held.holds.length) }
-          return extended !== undefined
+        extend() {
+          extending = extendAfter(extending)
+          return extending
         },
       },
       open,

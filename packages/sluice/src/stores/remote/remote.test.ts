@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it, vi } from 'vitest'
 import {
+  concurrency,
   createLimiter,
   defineAlgorithm,
   defineRule,
@@ -210,6 +211,24 @@ describe('remoteStore', () => {
       'the store failed: read() returned 0 texts for 1 names.',
       "the store failed: read() returned no nowUs. If the engine has no clock, set time: 'caller'.",
     ])
+  })
+
+  it('ends a permit whose extensions are still under way, and frees all that it holds', async () => {
+    const clock = manualClock()
+    const store = remoteStore(rowMap(clock).engine, { clock })
+    const limiter = createLimiter(concurrency({ limit: 5, hold: '10s' }), {
+      store,
+      timeoutMs: 5_000,
+    })
+    for (const end of ['release', 'cancel'] as const) {
+      const permit = await limiter.tryAcquire('alice', 3)
+      if (!permit.allowed) throw new Error('refused')
+      clock.advance(6_000)
+      const [first, second] = [permit.extend(), permit.extend()]
+      await permit[end]()
+      expect(await Promise.all([first, second])).toEqual([true, true])
+      expect((await limiter.peek('alice')).remaining).toBe(5)
+    }
   })
 
   it('never treats a row that it cannot decode as fresh', async () => {
