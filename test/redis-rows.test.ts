@@ -90,7 +90,7 @@ describe('a row of a later version', () => {
       fixedWindow({ limit: 1_000, per: '1h', by: 'org', name: 'org' }),
     ]
     const store = redisStore(redis.client)
-    const penalty = { by: 'org', after: 5, within: '1m', block: '1m' }
+    const penalty = { by: 'org', after: 5, within: '1m', block: '1m' } as const
     for (const [i, options] of [{}, { penalty }].entries()) {
       const name = `later-${i}`
       const limiter = createLimiter(rules, { store, name, timeoutMs: 5_000, ...options })

@@ -59,15 +59,13 @@ export function createAsyncLimiter(
 
   /** A key as requests have it: as a text, and its fields. */
   function texts(given: AnyKey): KeyTexts {
-    const key = hash ? hashed(given, hash) : given
+    const key = hash ? hash(given) : given
     return typeof key === 'string' ? { key, fields: undefined } : { key: lineOf(key), fields: key }
   }
 
   function asked({ set, key: given, cost }: Call): Asked {
-    const key = hash ? hashed(given, hash) : given
-    return typeof key === 'string'
-      ? { set, key, fields: undefined, cost }
-      : { set, key: lineOf(key), fields: key, cost }
+    const { key, fields } = texts(given)
+    return { set, key, fields, cost }
   }
 
   /** A mistake of the caller rejects; an async function would cost one more promise. */
@@ -109,12 +107,12 @@ export function createAsyncLimiter(
     const holdUs = held ? holdUsOf(set.rules) : 0
 
     async function extendAfter(earlier: Promise<boolean> | undefined): Promise<boolean> {
-      if (earlier) await earlier
+      await earlier
       if (!held) return true
       const extended = await table.extend(about, held)
       // What is not known to be held is not released: it would free the units of another.
       held = extended ?? { ...held, holds: new Float64Array(held.holds.length) }
-      return extended !== undefined
+      return !!extended
     }
 
     return permitOn<AsyncPermit<never>, Promise<void>>(
@@ -125,7 +123,7 @@ export function createAsyncLimiter(
         read: (actual) => gate.costOf(set, actual),
         done: async () => {},
         async finish(change) {
-          if (extending) await extending
+          await extending
           if (held) await table.finish(about, held, change, holdUs)
           wake(key)
         },
@@ -266,9 +264,4 @@ export function createAsyncLimiter(
     [Symbol.asyncDispose]: close,
   }
   return noteRules(limiter, (key, options) => begin(key, 0, options).set.rules)
-}
-
-function hashed(key: AnyKey, hash: (text: string) => string): AnyKey {
-  if (typeof key === 'string') return hash(key)
-  return key.map((value) => (value === null ? null : hash(value)))
 }

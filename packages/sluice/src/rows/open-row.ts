@@ -100,7 +100,7 @@ function readAny(row: OpenRow, text: string, nowUs: number): void {
   empty(row)
   row.blockUs = known?.blockUs ?? 0
   // Without rules there is nothing to carry over: the row stays as it is.
-  row.isCarried = known === undefined && lines.length > 0
+  row.isCarried = !known && lines.length > 0
   const all = known?.lines ?? []
   for (const own of lines) {
     const same = all.find(({ label }) => label === own.label)

@@ -231,8 +231,8 @@ export interface RequestRow {
 export interface AsyncTable {
   /** Prepares a list of rules, like `use` of a `Table`. */
   use(rules: readonly Rule[], off?: readonly string[]): RuleSet
-  /** Replaces a key, or the value of a field, before anything else is done with it. */
-  readonly hash?: ((key: string) => string) | undefined
+  /** Replaces a key before anything else is done with it. */
+  readonly hash?: ((key: AnyKey) => AnyKey) | undefined
   /** Returns the part of the store that holds a key, if parts can fail independently. */
   partOf?(key: string): number
   /** Decides without a round trip if it can, from a cached refusal or leased units. */

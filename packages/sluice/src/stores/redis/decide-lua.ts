@@ -397,13 +397,12 @@ local function act(rows, verb, units, more)
       end
     end
   end
-  local governs = verb == 'x' or verb == 'b' or verb == 'u'
   for _, row in ipairs(rows) do
     if verb == 'x' then forget(row) end
     if verb == 'b' then row.block = now + units[1] end
     if verb == 'u' then row.block = 0 end
-    -- What has no state in the row leaves it alone: it may be that of a later version.
-    if governs or changed and row.set.rules[1] then row.changed = true end
+    -- Without rules, other verbs keep the row of a later version.
+    if changed and (row.set.rules[1] or match(verb, '[bux]')) then row.changed = true end
   end
 end
 

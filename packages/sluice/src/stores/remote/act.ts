@@ -73,13 +73,12 @@ export function changeRow(
     finishRow(set, row, held!, change, nowUs)
   } else if (verb === 'extend') {
     return extendRow(set, row, held!, nowUs) ? set.held.slice() : undefined
-  } else if (verb === 'reset') {
-    row.cells.fill(0)
-    row.lists.clear()
-    row.others = []
-    row.blockUs = 0
-    row.isChanged = true
   } else {
+    if (verb === 'reset') {
+      row.cells.fill(0)
+      row.lists.clear()
+      row.others = []
+    }
     row.isChanged = true
     row.blockUs = verb === 'block' ? nowUs + (cost as number) : 0
   }

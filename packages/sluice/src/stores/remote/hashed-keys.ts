@@ -1,4 +1,5 @@
 import { SluiceError, shown } from '../../core/errors.ts'
+import type { AnyKey } from '../../core/key.ts'
 import { sha256 } from '../../core/sha256.ts'
 
 /** What a hashed key begins with. Over HTTP such a text is hashed again, so no client can send it. */
@@ -9,19 +10,21 @@ const HASHED = /^sluice:hash:[\da-f]{32}$/
 const MOST_KEYS = 10_000
 
 /**
- * createKeyHash returns a function that replaces a key by 128 bits of a keyed SHA-256. From there on a
- * key and its hash, as `entries` lists it, are one key.
+ * createKeyHash returns a function that replaces a key, or each value of its fields, by 128 bits of a
+ * keyed SHA-256. From there on a key and its hash, as `entries` lists it, are one key.
  */
-export function createKeyHash(secret: string): (key: string) => string {
+export function createKeyHash(secret: string): (key: AnyKey) => AnyKey {
   const known = new Map<string, string>()
-  return (key) => {
-    const hash = known.get(key)
-    if (hash !== undefined) return hash
+  function hash(key: string): string {
+    const before = known.get(key)
+    if (before !== undefined) return before
     if (known.size === MOST_KEYS) known.clear()
     const made = hashOf(key, secret)
     known.set(key, made)
     return made
   }
+
+  return (key) => (typeof key === 'string' ? hash(key) : key.map((value) => value && hash(value)))
 }
 
 /** A key that `entries` listed is a hash already, so that it can be asked about, blocked and reset. */

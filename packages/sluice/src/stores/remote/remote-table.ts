@@ -30,8 +30,8 @@ export interface RemoteTableParts {
   check(rule: Rule): void
   readonly denyCache: Required<DenyCacheOptions> | undefined
   readonly lease: Required<LeaseOptions> | undefined
-  /** What replaces each key, or each value of a field. */
-  readonly hash: ((key: string) => string) | undefined
+  /** What replaces each key. */
+  readonly hash: ((key: AnyKey) => AnyKey) | undefined
 }
 
 /** createRemoteTable creates the table of one limiter on an engine. */
