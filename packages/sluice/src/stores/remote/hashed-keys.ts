@@ -1,6 +1,7 @@
 import { SluiceError, shown } from '../../core/errors.ts'
 import type { AnyKey } from '../../core/key.ts'
 import { sha256 } from '../../core/sha256.ts'
+import { createRecent } from './recent.ts'
 
 /** What a hashed key begins with. Over HTTP such a text is hashed again, so no client can send it. */
 const MARK = 'sluice:hash:'
@@ -14,12 +15,9 @@ const MOST_KEYS = 10_000
  * keyed SHA-256. From there on a key and its hash, as `entries` lists it, are one key.
  */
 export function createKeyHash(secret: string): (key: AnyKey) => AnyKey {
-  const known = new Map<string, string>()
+  const known = createRecent<string>(MOST_KEYS)
   function hash(key: string): string {
-    const before = known.get(key)
-    if (before !== undefined) return before
-    if (known.size === MOST_KEYS) known.clear()
-    const made = hashOf(key, secret)
+    const made = known.get(key) ?? hashOf(key, secret)
     known.set(key, made)
     return made
   }
