@@ -25,11 +25,11 @@ export interface ApiOptions {
   metrics(): Promise<{ readonly text: string; readonly type: string }>
   top(count: number): Promise<readonly object[]>
   reload(): Promise<void>
-  onDecision(told: ApiDecision): void
+  onDecision(decided: ApiDecision): void
   /** A refusal of a cost above the capacity of a rule. */
-  onUndecided(told: { readonly route: string; readonly reason: string }): void
+  onUndecided(refusal: { readonly route: string; readonly reason: string }): void
   /** A charge or a refund that has been made. */
-  onSettled(told: { readonly route: string; readonly verb: 'charge' | 'refund' }): void
+  onSettled(settlement: { readonly route: string; readonly verb: 'charge' | 'refund' }): void
   /** Adds more routes, with the guard of the API. */
   add?(app: FastifyInstance, guard: AccessGuard): void
 }

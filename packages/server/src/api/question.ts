@@ -12,8 +12,8 @@ export const askedFields = {
   route: z.string().optional(),
 }
 
-/** Asked is the body of a call, checked for its shape only. */
-export interface Asked {
+/** CallBody is the body of a call, checked for its shape only. */
+export interface CallBody {
   readonly key: string
   readonly cost?: number | undefined
   readonly tier?: string | undefined
@@ -37,7 +37,7 @@ export interface Question {
 /** questionOf finds the limiter for a body; errors name the field by the prefix `at`. */
 export function questionOf(
   { limits, settings }: ReturnType<ApiOptions['current']>,
-  { key, cost = 1, tier, route }: Asked,
+  { key, cost = 1, tier, route }: CallBody,
   at = '',
 ): Question {
   checkCost(`${at}cost`, cost, 'To give units back, send POST /v1/refund.')

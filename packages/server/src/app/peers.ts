@@ -26,11 +26,11 @@ export type PeerMessage =
       readonly topic: string
       readonly about: unknown
     }
-  | { readonly sluice: 'answer'; readonly id: string; readonly told: Told }
-  | { readonly sluice: 'gathered'; readonly id: string; readonly all: readonly Told[] }
+  | { readonly sluice: 'answer'; readonly id: string; readonly reply: Reply }
+  | { readonly sluice: 'gathered'; readonly id: string; readonly all: readonly Reply[] }
 
-/** Told is an answer or an error. `problems` are those of a configuration. */
-export type Told =
+/** Reply is an answer or an error. `problems` are those of a configuration. */
+export type Reply =
   | { readonly value: unknown }
   | { readonly error: string; readonly problems?: unknown }
 
@@ -46,13 +46,13 @@ export function alone(): Peers {
 /** among is for one of several processes. */
 export function among({ send, onMessage }: Channel): Peers {
   const answers = new Map<string, Answer>()
-  const asked = new Map<string, (all: readonly Told[]) => void>()
+  const asked = new Map<string, (all: readonly Reply[]) => void>()
   let asks = 0
 
   onMessage(async (message) => {
     if (message.sluice === 'ask') {
-      const told = await tell(answers.get(message.topic), message.about)
-      send({ sluice: 'answer', id: message.id, told })
+      const reply = await replyTo(answers.get(message.topic), message.about)
+      send({ sluice: 'answer', id: message.id, reply })
     } else if (message.sluice === 'gathered') {
       asked.get(message.id)?.(message.all)
       asked.delete(message.id)
@@ -64,20 +64,20 @@ export function among({ send, onMessage }: Channel): Peers {
     async gather<T>(topic: string, about?: unknown) {
       asks += 1
       const id = `${process.pid}-${asks}`
-      const all = await new Promise<readonly Told[]>((resolve) => {
+      const all = await new Promise<readonly Reply[]>((resolve) => {
         asked.set(id, resolve)
         send({ sluice: 'gather', id, topic, about })
       })
-      return all.map((told) => {
-        if ('value' in told) return told.value as T
-        const { error, problems } = told
+      return all.map((reply) => {
+        if ('value' in reply) return reply.value as T
+        const { error, problems } = reply
         throw Object.assign(new Error(error), problems === undefined ? {} : { problems })
       })
     },
   }
 }
 
-async function tell(answer: Answer | undefined, about: unknown): Promise<Told> {
+async function replyTo(answer: Answer | undefined, about: unknown): Promise<Reply> {
   try {
     if (!answer) throw new Error('the process has not started yet')
     return { value: await answer(about) }

@@ -85,8 +85,8 @@ function routeEvents({ notes, logger }: ServedParts, limits: Limits): RouteEvent
       const [key, cost] = [report.key as string, report.cost as number]
       const sinceMs = startedMs(report.request)
       const seconds = sinceMs && (performance.now() - sinceMs) / 1_000
-      const told = { route, key, tier: undefined, cost, decision, shadowed, seconds }
-      noteDecision(notes, limits, told, false)
+      const decided = { route, key, tier: undefined, cost, decision, shadowed, seconds }
+      noteDecision(notes, limits, decided, false)
     },
     onUndecided: notes.metrics.undecided,
     onError: (error) => logger.error(error),
@@ -97,10 +97,10 @@ function routeEvents({ notes, logger }: ServedParts, limits: Limits): RouteEvent
 export function noteDecision(
   notes: Notes,
   limits: Limits,
-  told: ApiDecision,
+  decided: ApiDecision,
   isByApi: boolean,
 ): void {
-  const { route, key, cost, decision, shadowed, seconds } = told
-  const tier = told.tier ?? limits.policy.tierOf(key)
+  const { route, key, cost, decision, shadowed, seconds } = decided
+  const tier = decided.tier ?? limits.policy.tierOf(key)
   notes.decided({ route, tier, key, cost, decision, shadowed, isByApi, seconds })
 }

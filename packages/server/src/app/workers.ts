@@ -4,7 +4,7 @@ import { SluiceError } from 'sluice'
 import { type Figures, sumOfCounts } from '../metrics/metrics.ts'
 import type { Settings } from '../settings.ts'
 import { StartError } from '../start-error.ts'
-import type { Channel, PeerMessage, Told } from './peers.ts'
+import type { Channel, PeerMessage, Reply } from './peers.ts'
 
 /** Workers are the processes that serve together. */
 export interface Workers {
@@ -89,10 +89,10 @@ export async function startWorkers(count: number, logger: Logger): Promise<Worke
       if (message.sluice !== 'gather') return
       const { id, topic, about } = message
       const all = await gather([...running], topic, about)
-      tell(worker, {
+      sendTo(worker, {
         sluice: 'gathered',
         id,
-        all: topic === 'metrics' ? figures.all(all) : told(all),
+        all: topic === 'metrics' ? figures.all(all) : repliesOf(all),
       })
     })
     worker.once('exit', (code, signal) => {
@@ -143,18 +143,18 @@ function ready(worker: Worker): Promise<{ gatewayUrl: string; apiUrl: string }> 
   })
 }
 
-function tell(worker: Worker, message: PeerMessage): void {
+function sendTo(worker: Worker, message: PeerMessage): void {
   if (worker.isConnected()) worker.send(message, () => {})
 }
 
 /** Answered is the answer of a worker; undefined if it has exited or takes too long. */
 interface Answered {
   readonly worker: Worker
-  readonly told: Told | undefined
+  readonly reply: Reply | undefined
 }
 
-function told(all: readonly Answered[]): Told[] {
-  return all.map(({ told }) => told).filter((each) => each !== undefined)
+function repliesOf(all: readonly Answered[]): Reply[] {
+  return all.map(({ reply }) => reply).filter((each) => each !== undefined)
 }
 
 async function gather(
@@ -163,28 +163,28 @@ async function gather(
   about: unknown,
 ): Promise<Answered[]> {
   return Promise.all(
-    workers.map(async (worker) => ({ worker, told: await ask(worker, topic, about) })),
+    workers.map(async (worker) => ({ worker, reply: await ask(worker, topic, about) })),
   )
 }
 
 let asks = 0
 
-function ask(worker: Worker, topic: string, about: unknown): Promise<Told | undefined> {
+function ask(worker: Worker, topic: string, about: unknown): Promise<Reply | undefined> {
   asks += 1
   const id = String(asks)
   return new Promise((resolve) => {
     const listen = (message: PeerMessage) => {
-      if (message.sluice === 'answer' && message.id === id) done(message.told)
+      if (message.sluice === 'answer' && message.id === id) done(message.reply)
     }
     const gone = () => done(undefined)
     const late = setTimeout(gone, ANSWER_MS)
-    function done(told: Told | undefined): void {
+    function done(reply: Reply | undefined): void {
       clearTimeout(late)
       worker.off('message', listen).off('disconnect', gone)
-      resolve(told)
+      resolve(reply)
     }
     worker.on('message', listen).once('disconnect', gone)
-    tell(worker, { sluice: 'ask', id, topic, about })
+    sendTo(worker, { sluice: 'ask', id, topic, about })
   })
 }
 
@@ -196,9 +196,9 @@ function createKeptFigures() {
   const last = new Map<Worker, Figures>()
   let past: Figures[] = []
   return {
-    all(answers: readonly Answered[]): Told[] {
-      for (const { worker, told } of answers) {
-        if (told && 'value' in told && !worker.isDead()) last.set(worker, told.value as Figures)
+    all(answers: readonly Answered[]): Reply[] {
+      for (const { worker, reply } of answers) {
+        if (reply && 'value' in reply && !worker.isDead()) last.set(worker, reply.value as Figures)
       }
       return [...last.values(), ...past].map((value) => ({ value }))
     },

@@ -39,7 +39,7 @@ interface KeyDecisions {
 
 /** LiveFeed records the decisions of this process, and keeps the last five minutes. */
 export interface LiveFeed {
-  decided(told: Decided): void
+  decided(event: Decided): void
   /** The store is unavailable, for this reason; undefined when it has recovered. */
   degraded(reason: string | undefined): void
   tell(asked: LiveAsked): LiveTold
@@ -110,9 +110,9 @@ export function createLiveFeed({ limited, nowMs = Date.now }: LiveFeedOptions): 
 
   const timer = setInterval(tick, 1_000).unref()
   return {
-    decided(told) {
-      const { route, tier, key, decision, seconds } = told
-      const outcome = outcomeOf(told)
+    decided(event) {
+      const { route, tier, key, decision, seconds } = event
+      const outcome = outcomeOf(event)
       liveCounts.count(route, tier, decision.rule, outcome)
       if (seconds !== undefined) latency.add(seconds)
       if (STORELESS.has(decision.source)) storeless += 1
@@ -122,7 +122,7 @@ export function createLiveFeed({ limited, nowMs = Date.now }: LiveFeedOptions): 
       const isWatched = watched.size > 0 && watched.has(key)
       const isNoted = units > 0 && !decision.allowed
       if (!isWatched && !isNoted) return
-      const shown = shownOf(told, outcome, nowMs())
+      const shown = shownOf(event, outcome, nowMs())
       if (isNoted) refusals.note(key, shown)
       if (!isWatched) return
       const about = keys.get(key) ?? { decisions: [], leftOut: 0 }

@@ -38,19 +38,19 @@ export function addLive(app: FastifyInstance, options: LiveRouteOptions): void {
   app.get('/v1/live', { onRequest, exposeHeadRoute: false }, (request, reply) => {
     const key = keyOf(request.query as { key?: unknown })
     if (streams.size >= MOST_WATCHERS) {
-      const told = problem(
+      const full = problem(
         503,
         `The limit of ${MOST_WATCHERS} live streams is reached. Close a page, and try again.`,
       )
-      return reply.code(503).type(PROBLEM_TYPE).send(problemText(told))
+      return reply.code(503).type(PROBLEM_TYPE).send(problemText(full))
     }
     reply.hijack()
     const { raw } = reply
     streams.add(raw)
     raw.once('close', () => streams.delete(raw))
     let skipped = 0
-    let told = about()
-    const change = () => ({ ...told, mayChange: mayChange(request) })
+    let sentAbout = about()
+    const change = () => ({ ...sentAbout, mayChange: mayChange(request) })
     const send = (event: string, data: object) => {
       if (!raw.writableEnded) raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
     }
@@ -68,8 +68,8 @@ export function addLive(app: FastifyInstance, options: LiveRouteOptions): void {
           return
         }
         skipped = 0
-        if (about() !== told) {
-          told = about()
+        if (about() !== sentAbout) {
+          sentAbout = about()
           send('about', change())
         }
         send('second', news)

@@ -27,7 +27,7 @@ export interface GatewayOptions {
     find(asked: Asked): Route | undefined
   }
   readonly logger: Logger
-  onProxied(told: { route: string; upstream: string; status: number; seconds: number }): void
+  onProxied(response: { route: string; upstream: string; status: number; seconds: number }): void
 }
 
 const routeOf = Symbol('route')

@@ -11,15 +11,15 @@ type Options = RateLimitOptions<IncomingMessage, ServerResponse>
 
 /** RouteEvents are called with decisions, and may change refusals. */
 export interface RouteEvents {
-  onDecision(told: Told): void
+  onDecision(decided: RouteDecision): void
   /** A refusal without a decision of a limiter. */
-  onUndecided(told: Undecided): void
+  onUndecided(refusal: Undecided): void
   onError(error: unknown): void
   readonly onLimited?: Options['onLimited']
 }
 
-/** Told is a decision about a request of a route. */
-export interface Told {
+/** RouteDecision is a decision about a request of a route. */
+export interface RouteDecision {
   readonly route: string
   readonly report: Parameters<NonNullable<Options['onDecision']>>[0]
 }

@@ -1,7 +1,7 @@
 import { SluiceError } from 'sluice'
 import { type PathNeed, requestLine } from './http-request.ts'
 import { createCombinedTimeReader } from './read-time.ts'
-import { type LineReader, NOTHING_TOLD, requestOf } from './request.ts'
+import { type LineReader, NO_DETAILS, requestOf } from './request.ts'
 
 /** What can identify a client. */
 const COMBINED_KEYS = ['address', 'user'] as const
@@ -23,7 +23,7 @@ export function createCombinedReader(key?: string, paths: PathNeed = 'unwanted')
   const readTime = createCombinedTimeReader()
   const byUser = key === 'user'
   // The user is the key only with `--key user`.
-  const told = { ...NOTHING_TOLD, isKey: byUser }
+  const details = { ...NO_DETAILS, isKey: byUser }
   return (line) => {
     const addressEnd = line.indexOf(' ')
     const bracket = line.indexOf(' [', addressEnd)
@@ -37,14 +37,14 @@ export function createCombinedReader(key?: string, paths: PathNeed = 'unwanted')
       const user = line.slice(line.indexOf(' ', addressEnd + 1) + 1, bracket)
       if (user !== '-' && user !== '') name = user
     }
-    if (paths === 'unwanted') return requestOf(timeUs, name, 1, told)
+    if (paths === 'unwanted') return requestOf(timeUs, name, 1, details)
     const text = quoted(line, timeEnd + 1)
     if (text === undefined) {
       if (paths === 'required') return 'no request in quotes follows the time'
-      return requestOf(timeUs, name, 1, told)
+      return requestOf(timeUs, name, 1, details)
     }
     const http = { ...requestLine(text), host: undefined }
-    return requestOf(timeUs, name, 1, { ...told, http })
+    return requestOf(timeUs, name, 1, { ...details, http })
   }
 }
 

@@ -3,7 +3,7 @@ import type { Outcome } from '../../decided.ts'
 import { MOST_UNITS } from '../../most-units.ts'
 
 /** LogRequest is one request of a log or a scenario: its time, key, cost and details. */
-export interface LogRequest extends Told {
+export interface LogRequest extends LineDetails {
   /** Whole microseconds since 1970. */
   readonly timeUs: number
   readonly key: string
@@ -12,8 +12,8 @@ export interface LogRequest extends Told {
   readonly only: number
 }
 
-/** Told are the details that a line may have besides time, key and cost. */
-export interface Told {
+/** LineDetails are the details that a line may have besides time, key and cost. */
+export interface LineDetails {
   readonly tier: string | undefined
   /** The name of a route, if the log has it; empty for a call of the API. */
   readonly route: string | undefined
@@ -37,8 +37,8 @@ export interface HttpRequest {
 /** LineReader reads a line that is not empty. A string is the reason why it cannot be read. */
 export type LineReader = (line: string) => LogRequest | string
 
-/** NOTHING_TOLD are the details of a line with an address and a time only. */
-export const NOTHING_TOLD: Told = {
+/** NO_DETAILS stands for a line with an address and a time only. */
+export const NO_DETAILS: LineDetails = {
   tier: undefined,
   route: undefined,
   outcome: undefined,
@@ -58,7 +58,7 @@ export function requestOf(
   timeUs: number | undefined,
   key: string,
   cost = 1,
-  told = NOTHING_TOLD,
+  details = NO_DETAILS,
 ): LogRequest | string {
   if (timeUs === undefined) return 'the time cannot be read'
   if (timeUs > LATEST_US) return 'the time is after the year 2150'
@@ -69,6 +69,6 @@ export function requestOf(
   }
   // The gateway identifies IPv6 clients by their network as well.
   const client = key.includes(':') ? (addressKey(key) ?? key) : key
-  const { tier, route, outcome, http, isKey, isCost } = told
+  const { tier, route, outcome, http, isKey, isCost } = details
   return { timeUs, key: client, cost, tier, route, outcome, http, isKey, isCost, only: -1 }
 }

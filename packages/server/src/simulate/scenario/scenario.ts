@@ -1,4 +1,4 @@
-import { type LogRequest, NOTHING_TOLD } from '../log/request.ts'
+import { type LogRequest, NO_DETAILS } from '../log/request.ts'
 import { createEventQueue } from './event-queue.ts'
 import { createRandom } from './random.ts'
 
@@ -107,7 +107,7 @@ export function createScenario(options: ScenarioOptions): Scenario {
       if (timeUs >= endUs) return undefined
       const { key, only, tries: tried } = queue.next()
       const request = {
-        ...NOTHING_TOLD,
+        ...NO_DETAILS,
         isKey: true,
         timeUs,
         key,
