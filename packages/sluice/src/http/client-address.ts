@@ -44,7 +44,7 @@ export function clientAddress(source: AddressSource, trust: Trust): Found {
   if (trust === 'framework') {
     // Express and Koa pass on whatever text is in the header.
     const address = readAddress(source.frameworkIp ?? '')
-    return { address: address ?? peer, isVague: !address }
+    return { address: address ?? peer, isVague: !address && Boolean(peer ?? source.frameworkIp) }
   }
   // Behind a platform's own proxy nobody knows the connection, only how many proxies there are.
   const isHidden = source.peer === undefined && typeof trust === 'number'

@@ -260,9 +260,23 @@ describe('the guard', () => {
     expect(() => createGuard({ rules: one, ...options })).toThrow(message),
   )
 
+  it.each<[string, 1 | 'framework', object, Record<string, string>]>([
+    ['two headers that differ', 1, {}, { 'x-forwarded-for': '1.1.1.1', forwarded: 'for=2.2.2.2' }],
+    ['no address in the header', 1, {}, { 'x-forwarded-for': 'unknown' }],
+    ['no address in what the framework found', 'framework', { frameworkIp: 'unknown' }, {}],
+  ])('counts clients without a connection together: %s', async (_, trustProxy, more, headers) => {
+    const guard = createGuard<object, object>({ rules: one, trustProxy, allowList: ['::'] }, true)
+    const header = (name: string) => headers[name]
+    const hidden = { ...incoming, peer: undefined, header, ...more }
+    expect((await guard.enter({}, hidden)).refusal).toBeUndefined()
+    expect((await guard.enter({}, hidden)).refusal?.status).toBe(429)
+  })
+
   it('says so where lists need an address and the set-up tells none', () => {
     const guard = createGuard<object, object>({ rules: one, denyList: ['0.0.0.0/0'] })
     const nowhere = { ...incoming, peer: undefined }
     expect(() => guard.enter({}, nowhere)).toThrow(/address of this request is not known/)
+    const framework = createGuard<object, object>({ rules: one, trustProxy: 'framework' }, true)
+    expect(() => framework.enter({}, nowhere)).toThrow(/address of this request is not known/)
   })
 })

@@ -6,12 +6,16 @@ import { warnOfProxies } from './framework.ts'
 /** Located is a client whose address is known. */
 export type Located = Found & { readonly address: Address }
 
+/** The address of nobody, `::`. */
+const NOBODY: Address = [0, 0, 0, 0, 0, 0, 0, 0]
+
 /**
- * located is a client whose address is known, and throws without one: no decision is made for it.
- * Adapters drop what comes on a connection that has gone, so it is the set-up that tells none.
+ * located is a client whose address is known. Where a client has made its address unreadable and there
+ * is no connection to count it by, it counts with all others who do so. Throws where nothing tells an
+ * address: adapters drop what comes on a connection that has gone, so it is the set-up that tells none.
  */
 export function located(client: Found): Located {
-  const { address } = client
+  const address = client.address ?? (client.isVague ? NOBODY : undefined)
   if (address) return { ...client, address }
   throw new SluiceError(
     'SLUICE_OPTION',
