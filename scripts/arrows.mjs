@@ -9,9 +9,9 @@ import { parseSync } from 'vite'
 const engine = ['core', 'rows', 'stores/hash', 'stores/opened', 'stores/store']
 
 /**
- * The rooms of each package, and the rooms that each may import besides itself. A room is the folder or
- * file of its name, or the files in `groups`. If two rooms contain a file, the first one counts.
- * `everything` excludes testing, which only tests may import.
+ * The rooms of each package, and the rooms that each may import besides itself. A room is the
+ * folder or file of its name, or the files in `groups`. If two rooms contain a file, the first one
+ * counts. `everything` excludes testing, which only tests may import.
  * @type {Record<string, Record<string, string[]>>}
  */
 const rooms = {

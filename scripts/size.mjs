@@ -4,7 +4,8 @@ import { gzipSync } from 'node:zlib'
 import { build } from 'vite'
 
 /**
- * Typical imports, and their limits in bytes, minified and compressed. ADR 21 says what takes the bytes.
+ * Typical imports, and their limits in bytes, minified and compressed. ADR 21 says what takes the
+ * bytes.
  */
 const limits = [
   { name: 'createLimiter, tokenBucket', from: 'index', most: 21_200 },

@@ -56,9 +56,9 @@ export function blocksOf(file: string, markdown: string): Block[] {
 }
 
 /**
- * rewritten returns the block as a module that throws if a value differs from the shown one. A shown value
- * follows a statement, on its line or the next, as `//=> value` or `//=> throws CODE`; lines of
- * `//` and three spaces continue it. Only statements outside functions and braces can show
+ * rewritten returns the block as a module that throws if a value differs from the shown one. A
+ * shown value follows a statement, on its line or the next, as `//=> value` or `//=> throws CODE`;
+ * lines of `//` and three spaces continue it. Only statements outside functions and braces can show
  * one, since others may never run. Lines keep the numbers they have in the document.
  */
 export function rewritten({ file, line, code }: Block): string {

@@ -392,8 +392,8 @@ describe('a lease', () => {
 })
 
 /**
- * Lets three nodes make calls as fast as they can. Returns the most units by which admissions in some
- * interval t exceeded what the rule admits in t + leaseMs.
+ * Lets three nodes make calls as fast as they can. Returns the most units by which admissions in
+ * some interval t exceeded what the rule admits in t + leaseMs.
  */
 async function worstExcess(
   rule: Rule,

@@ -38,8 +38,8 @@ export function jobsOf(contestants, workloads, repetitions) {
  */
 
 /**
- * timeLeftMs estimates how long the remaining jobs take: as long as the same job took before, or else
- * its guess, scaled by the error of the guesses so far.
+ * timeLeftMs estimates how long the remaining jobs take: as long as the same job took before, or
+ * else its guess, scaled by the error of the guesses so far.
  * @param {readonly Planned[]} ahead @param {readonly Done[]} done
  * @returns {number | undefined} undefined before the first job is done
  */

@@ -83,8 +83,8 @@ export const contestants = {
 }
 
 /**
- * The library speaks HTTP to a service; this sends its commands by an ordinary client. Its scripts start with a
- * flag of that service that Redis does not know, which is removed.
+ * The library speaks HTTP to a service; this sends its commands by an ordinary client. Its scripts
+ * start with a flag of that service that Redis does not know, which is removed.
  * @param {import('ioredis').Redis} client
  */
 function upstashShim(client) {

@@ -14,8 +14,8 @@ export interface CalendarOptions extends Omit<RuleOptions, 'per'> {
   /**
    * The first day of a period. Weeks: 1 (Monday) to 7 (Sunday), default Monday. Months: 1 to 31,
    * default 1; a shorter month starts on its last day instead. Years: month and day such as
-   * `'04-06'`, default 1 January; `'02-29'` means 28 February outside leap years. Hours and days take
-   * no `startsOn`.
+   * `'04-06'`, default 1 January; `'02-29'` means 28 February outside leap years. Hours and days
+   * take no `startsOn`.
    */
   readonly startsOn?: number | string
 }
@@ -141,7 +141,7 @@ function newCalendar(rule: Rule): Calendar {
 /**
  * calendarWindow admits `limit` units per calendar hour, day, week, month or year in any time zone,
  * daylight saving included: the quotas of contracts. Up to twice the limit may pass in a short time
- * across the edge of two periods. `perUs` of its rules is the longest such period in UTC: 31 days for
- * months, 366 for years.
+ * across the edge of two periods. `perUs` of its rules is the longest such period in UTC: 31 days
+ * for months, 366 for years.
  */
 export const calendarWindow = ruleFactory<CalendarOptions, 'calendar-window'>(algorithm)

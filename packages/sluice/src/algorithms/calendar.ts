@@ -7,9 +7,9 @@ const DAY_US = 24 * HOUR_US
 const MONDAY_US = 4 * DAY_US
 
 /**
- * Calendar finds the edges of calendar periods in a time zone. A period begins when clocks first show
- * its first moment or a later one: at the end of the gap if midnight is skipped, and at the first
- * occurrence if midnight repeats.
+ * Calendar finds the edges of calendar periods in a time zone. A period begins when clocks first
+ * show its first moment or a later one: at the end of the gap if midnight is skipped, and at the
+ * first occurrence if midnight repeats.
  */
 export interface Calendar {
   /** Returns when the period `skipped` periods after the one at `us` ends. */
@@ -34,8 +34,8 @@ interface Period {
 const none: Period = { number: 0, startUs: 0, endUs: 0, freeUs: 0 }
 
 /**
- * createCalendar makes the calendar of a `calendarWindow` rule. It caches the last two periods, since
- * time zone look-ups are slow.
+ * createCalendar makes the calendar of a `calendarWindow` rule. It caches the last two periods,
+ * since time zone look-ups are slow.
  */
 export function createCalendar(
   per: string,

@@ -7,8 +7,8 @@ export interface ConcurrencyOptions extends Omit<RuleOptions, 'per'> {
   /** Units held at once: a whole number from 1 to 10,000,000. */
   readonly limit: number
   /**
-   * The longest that a permit holds its units: a duration from 1 ms to 400 days. If a holder dies, its
-   * units come back between `hold` and 1.25 · `hold` after they were taken.
+   * The longest that a permit holds its units: a duration from 1 ms to 400 days. If a holder dies,
+   * its units come back between `hold` and 1.25 · `hold` after they were taken.
    */
   readonly hold: Duration
 }

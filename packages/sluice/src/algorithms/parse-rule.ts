@@ -27,11 +27,10 @@ const algorithms = ruleFactories.map(({ algorithm }) => algorithm)
 const UNLIMITED = /^\s*unlimited(?:[ \t]+name[ \t]+(\S+))?(?:[ \t]+by[ \t]+(\S+))?\s*$/
 
 /**
- * parseRule reads a rule from text, for configuration files:
- * `'100/1m burst 20 token-bucket'`, `'5/1s queue 10 leaky-bucket name api'`, `'1000/1h by org'`,
- * `'10 concurrent hold 30s'`, `'unlimited'`.
- * It returns the same rule as the algorithm's factory, and throws the same errors. Text that does not
- * parse throws `SLUICE_RULE_SYNTAX`.
+ * parseRule reads a rule from text, for configuration files: `'100/1m burst 20 token-bucket'`,
+ * `'5/1s queue 10 leaky-bucket name api'`, `'1000/1h by org'`, `'10 concurrent hold 30s'`,
+ * `'unlimited'`. It returns the same rule as the algorithm's factory, and throws the same errors.
+ * Text that does not parse throws `SLUICE_RULE_SYNTAX`.
  */
 export function parseRule(text: string): Rule {
   const named = typeof text === 'string' && UNLIMITED.exec(text)

@@ -13,8 +13,8 @@ const allowed: Readonly<Record<string, string>> = {
 const lastDay: Readonly<Record<string, number>> = { week: 7, month: 31 }
 
 /**
- * startsOnParam is the first day of a calendar period: a day of the week or month as a number, or the
- * date on which a year starts, such as `'04-06'`. Default: 1, the calendar's own first day.
+ * startsOnParam is the first day of a calendar period: a day of the week or month as a number, or
+ * the date on which a year starts, such as `'04-06'`. Default: 1, the calendar's own first day.
  */
 export const startsOnParam: Param = {
   kind: 'word',

@@ -10,7 +10,8 @@ export interface BurstOptions extends RuleOptions {
 
 /**
  * tokenBucket lets a full key spend `burst` units at once and refills `limit` units per `per`,
- * continuously. It admits at most burst + limit · t / per units in any interval t. A key starts full.
+ * continuously. It admits at most burst + limit · t / per units in any interval t. A key starts
+ * full.
  */
 export const tokenBucket = ruleFactory<BurstOptions, 'token-bucket'>(
   completeAlgorithm({ name: 'token-bucket', code: 'T', ...bucket }),

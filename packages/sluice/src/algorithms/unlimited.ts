@@ -18,8 +18,8 @@ interface UnlimitedOptions {
 }
 
 /**
- * unlimited admits every request and keeps no state. Use it for internal clients, or to switch a rule
- * off. Capacity and remaining are `Infinity`.
+ * unlimited admits every request and keeps no state. Use it for internal clients, or to switch a
+ * rule off. Capacity and remaining are `Infinity`.
  */
 export function unlimited<const Options extends UnlimitedOptions = Record<never, never>>(
   options: Options = {} as Options,

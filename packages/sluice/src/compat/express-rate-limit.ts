@@ -6,7 +6,7 @@ import { type Count, checkDropIn, createCounter, type DropInOptions } from './co
 
 export type { DropInOptions } from './counter/counter.ts'
 
-/** What express-rate-limit wants to know of a client. */
+/** The result that express-rate-limit expects. */
 interface ClientInfo {
   readonly totalHits: number
   readonly resetTime: Date
@@ -14,40 +14,40 @@ interface ClientInfo {
 
 /** ExpressRateLimitStore is the `Store` of express-rate-limit 6 to 8. */
 export interface ExpressRateLimitStore {
-  /** What the keys of this middleware begin with, so that several can use one store. */
+  /** The prefix of this middleware's keys, so that several can share a store. */
   readonly prefix: string
   /** Whether no other process counts the same keys. */
   readonly localKeys: boolean
   /** Called by express-rate-limit with its options. */
   init(options: { readonly windowMs: number }): void
-  /** What the key has used; undefined if nothing. */
+  /** Returns the count of the key; undefined if it has none. */
   get(key: string): Promise<ClientInfo | undefined>
   /** Counts a request of the key. */
   increment(key: string): Promise<ClientInfo>
-  /** Takes one request of the key back. */
+  /** Decrements the count of the key. */
   decrement(key: string): Promise<void>
-  /** Forgets the key. */
+  /** Resets the key. */
   resetKey(key: string): Promise<void>
-  /** Forgets every key. */
+  /** Resets every key. */
   resetAll(): Promise<void>
 }
 
 /** ExpressRateLimitOptions are the options of `sluiceStore`. */
 export interface ExpressRateLimitOptions extends DropInOptions {
-  /** Begins a client's window anew with each request, as the option of rate-limit-redis does. */
+  /** Restarts a client's window at each request, like the option of rate-limit-redis. */
   readonly resetExpiryOnChange?: boolean
 }
 
-/** Numbers the stores, so that express-rate-limit takes no two for one. */
+/** Numbers of stores, by which express-rate-limit distinguishes them. */
 const numbers = sharedMap<Store | AsyncStore, number>('store numbers')
 
 /**
  * sluiceStore keeps the counts of express-rate-limit in any store of Sluice:
  * `rateLimit({ windowMs, limit, store: sluiceStore({ store: redisStore(client) }) })`.
  *
- * Each `rateLimit()` needs one of its own, with a `name` of its own if they share a store. With
- * `onStoreFailure: 'closed'` its promises reject while the store is away, and `passOnStoreError`
- * decides. Whatever a `keyGenerator` gives counts.
+ * Each `rateLimit()` needs its own instance, with its own `name` if they share a store. With
+ * `onStoreFailure: 'closed'` its promises reject while the store is down, and `passOnStoreError`
+ * decides. Any result of a `keyGenerator` is counted.
  */
 export function sluiceStore(options: ExpressRateLimitOptions = {}): ExpressRateLimitStore {
   const { resetExpiryOnChange = false, ...checked } = checkDropIn('sluiceStore', options, [
@@ -61,7 +61,7 @@ export function sluiceStore(options: ExpressRateLimitOptions = {}): ExpressRateL
     )
   }
   const { name = 'express-rate-limit' } = checked
-  // With a limit of 0 every request is beyond it.
+  // With a limit of 0 every request is beyond the limit.
   const counter = createCounter(checked, name, resetExpiryOnChange ? 'restart' : 'nothing')
   let windowMs: number | undefined
   let refused: unknown
@@ -96,7 +96,7 @@ export function sluiceStore(options: ExpressRateLimitOptions = {}): ExpressRateL
     },
     increment: async (key) => infoOf(await counter.count(anyKey(key), ready(), 0)),
     decrement: async (key) => counter.uncount(anyKey(key), ready()),
-    // `rateLimit()` logs what `init` throws, and goes on; what it reads next is this.
+    // `rateLimit()` only logs errors of `init`. It reads this next, so throw again here.
     get resetKey() {
       if (refused !== undefined) throw refused
       return resetKey

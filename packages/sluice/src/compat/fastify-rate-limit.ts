@@ -10,11 +10,11 @@ import {
 
 export type { DropInOptions } from './counter/counter.ts'
 
-/** Settings are what @fastify/rate-limit tells a store about itself or a route. */
+/** Settings is what @fastify/rate-limit passes to a store for itself or for a route. */
 interface Settings {
   readonly continueExceeding?: boolean
   readonly exponentialBackoff?: boolean
-  /** A function where it depends on the request. */
+  /** May be a function of the request. */
   readonly timeWindow?: unknown
   readonly routeInfo?: { readonly method?: string | readonly string[]; readonly url?: string }
 }
@@ -23,11 +23,11 @@ type Callback = (error: Error | null, result?: { current: number; ttl: number })
 
 /** FastifyRateLimitStore is the store of @fastify/rate-limit 10 and 11. */
 export interface FastifyRateLimitStore {
-  /** Counts a request of the key, and passes on how many there were. */
+  /** Counts a request of the key, and passes the count to the callback. */
   incr(key: string | number, callback: Callback, timeWindow: number, max: number): void
-  /** Passes on how many there were, counting none. */
+  /** Passes the count to the callback without counting a request. */
   read(key: string | number, callback: Callback, timeWindow: number, max: number): void
-  /** The store of a route with options of its own. */
+  /** Creates the store of a route with its own options. */
   child(route: object): FastifyRateLimitStore
 }
 
@@ -35,8 +35,8 @@ export interface FastifyRateLimitStore {
  * sluiceStore keeps the counts of @fastify/rate-limit in any store of Sluice:
  * `app.register(rateLimit, { max, timeWindow, store: sluiceStore({ store: redisStore(client) }) })`.
  *
- * A route with limits of its own counts by itself. With `onStoreFailure: 'closed'` requests fail
- * while the store is away, and `skipOnError` decides. Whatever a `keyGenerator` gives counts.
+ * A route with its own limits counts separately. With `onStoreFailure: 'closed'` requests fail while
+ * the store is down, and `skipOnError` decides. Any result of a `keyGenerator` is counted.
  */
 export function sluiceStore(
   options: DropInOptions = {},
@@ -71,7 +71,7 @@ export function sluiceStore(
     }
   }
 
-  // They call it with `new`.
+  // The plugin calls it with `new`.
   function OwnStore(this: object, settings: Settings): void {
     Object.assign(this, storeOf(settings, ''))
   }

@@ -4,7 +4,7 @@ import { type Counter, checkDropIn, createCounter, type DropInOptions } from './
 
 export type { DropInOptions } from './counter/counter.ts'
 
-/** What @nestjs/throttler wants to know of a client; times are whole seconds. */
+/** The result that @nestjs/throttler expects. Times are whole seconds. */
 interface ThrottlerRecord {
   readonly totalHits: number
   readonly timeToExpire: number
@@ -24,14 +24,14 @@ export interface NestThrottlerStorage {
   ): Promise<ThrottlerRecord>
 }
 
-/** How many different durations of blocks are kept ready. */
+/** The most counters kept, one per block duration. */
 const MOST_COUNTERS = 100
 
 /**
  * sluiceStorage keeps the counts of @nestjs/throttler in any store of Sluice:
  * `ThrottlerModule.forRoot({ throttlers, storage: sluiceStorage({ store: redisStore(client) }) })`.
  *
- * With `onStoreFailure: 'closed'` its promises reject while the store is away.
+ * With `onStoreFailure: 'closed'` its promises reject while the store is down.
  */
 export function sluiceStorage(options: DropInOptions = {}): NestThrottlerStorage {
   const checked = checkDropIn('sluiceStorage', options)
@@ -57,7 +57,7 @@ export function sluiceStorage(options: DropInOptions = {}): NestThrottlerStorage
       const isBlocked = hits > limit
       const seconds = Math.ceil(resetMs / 1_000)
       return {
-        // Theirs counts no more than the first request beyond the limit.
+        // The library's own storage counts only the first request beyond the limit.
         totalHits: Math.min(hits, Math.max(0, limit) + 1),
         timeToExpire: seconds,
         isBlocked,

@@ -4,100 +4,108 @@ import type { Param, Params } from './params.ts'
 import type { Rule } from './rule.ts'
 
 /**
- * Algorithm is the contract every algorithm keeps: pure arithmetic over a few cells. It owns its
- * parameters and says what it can do; nothing else asks which algorithm it is.
+ * Algorithm is the contract of every algorithm: pure arithmetic over a few cells. It owns its
+ * parameters and declares its capabilities; no other code depends on which algorithm it is.
  *
  * A state is the cells `cells[at]`, `cells[at + 1]`, … of a `Float64Array` that a store owns. They
- * hold whole numbers; cells that are all 0 are a key never seen. Times are whole microseconds. No
- * function reads a clock, allocates, or touches cells outside its own; only `take`, `spend`,
- * `refund`, `carry`, `merge` and `begin` write. `nowUs` may stand still or step back, which must
- * mint nothing.
+ * hold whole numbers; the state of a key never seen is all 0. Times are whole microseconds. No
+ * function reads a clock, allocates, or accesses cells of other states. Only `take`, `spend`,
+ * `refund`, `carry`, `merge`, `begin`, `release`, `punish` and `grow` write. `nowUs` may stand
+ * still or step back, which must not add units.
  *
- * Make one with `defineAlgorithm`, which fills in what is optional.
+ * Create one with `defineAlgorithm`, which fills in the optional members.
  */
 export interface Algorithm {
   /** Kebab-case; part of a state's identity. */
   readonly name: string
   /**
-   * What stands for the name in rows of remote stores, where every key has it: a few capital letters
-   * or digits. Default: the name.
+   * The short form of the name in rows of remote stores, where every key has it: 1 to 8 capital
+   * letters or digits. Default: the name.
    */
   readonly code: string
   /** Its parameters besides `limit` and `per`, by name. */
   readonly params: Readonly<Record<string, Param>>
   /**
-   * The words that `per` may be, and how long each takes at most, in microseconds; the rule's
-   * `params.per` is the word. undefined: `per` is a duration. While a store is down, each node of a
-   * fleet keeps a share of the rule: of less than a unit it has one, and `perUs` is longer instead.
+   * The words that `per` may be, each with its longest duration in microseconds; the rule's
+   * `params.per` is the word. If undefined, `per` is a duration. While a store is down, each node
+   * of a fleet enforces a share of the rule: a share below one unit has one unit and a longer
+   * `perUs`.
    */
   readonly periods: Readonly<Record<string, number>> | undefined
-  /** What the option is called that gives the rule's time: `hold` where units are held. */
+  /** The name of the option for the rule's time: `hold` if the rule holds units. */
   readonly span: 'per' | 'hold'
-  /** The largest limit, and what to do instead of a larger one. */
+  /** The largest limit. */
   readonly mostLimit: number
-  /** What the error about a larger limit advises. */
+  /** The advice in the error about a larger limit. */
   readonly mostLimitRemedy: string
   /** The most units that can ever remain, at least 1. */
   capacity(limit: number, params: Params): number
   /** Whether an admitted request may be told to wait for its slot (`delayUs`). */
   readonly delays: boolean
   /**
-   * Whether units are held until they are released, rather than spent. The first cell is the row's
-   * generation then, which the row sets with the first hold: a permit of another one is void.
+   * Whether units are held until they are released, rather than spent. If so, the first cell is the
+   * row's generation, which the row sets at the first hold: permits of other generations are void.
    */
   readonly holds: boolean
   /**
-   * Whether the state is a list that grows. It then has an array of its own, three cells of 0 until
-   * `grow` makes a larger one, and the functions ignore `at`. Few stores can hold lists.
+   * Whether the state is a list that grows. It then has its own array, three cells of 0 until `grow`
+   * returns a larger one, and the functions ignore `at`. Few stores support lists.
    */
   readonly grows: boolean
   /**
-   * Whether units come back one by one, each after its gap, rather than together after `perUs`. Of
-   * those that do not a node of a fleet gets a whole number of units per window.
+   * Whether units come back one by one, each after its gap, rather than together after `perUs`. If
+   * not, a node of a fleet gets a whole number of units per window.
    */
   readonly flows: boolean
   /**
-   * The parameters of one node's share of a rule where a fleet has more nodes than units: windows that
-   * follow the clock would let every node admit its one unit at the same edge.
+   * Returns the parameters of one node's share if a fleet has more nodes than units: with windows
+   * aligned to the clock, every node would admit its one unit at the same edge.
    */
   sharedParams(params: Params): Params
   /**
-   * Whether a node may take units ahead of time and give back what it did not spend: at any time,
-   * or in a window, only until the state is fresh.
+   * Whether a node may lease units and return unused ones: at any time, or, for a window, only until
+   * the state is fresh.
    */
   readonly lease: 'never' | 'always' | 'window'
   /**
-   * How much any interval admits at most, where that grows with the windows it reaches into. Left
-   * out: the capacity, and what is given back at the rule's rate.
+   * The most that an interval admits, if that depends on the windows it overlaps. Default: the
+   * capacity, and the units that refill at the rule's rate.
    */
   readonly windows: ((rule: Rule) => Windows) | undefined
   /**
-   * Whether a state of one cell is the instant at which it is fresh, which a unit moves by the rule's
-   * gap and which may lie `fullUs` ahead at most.
+   * Whether a state of one cell is the instant at which it is fresh. Each unit moves it by the
+   * rule's gap, and it lies at most `fullUs` ahead.
    */
   readonly instant: boolean
   /**
-   * The algorithm's twin for Redis, in Lua; '' if it has none. A text that ends by returning a table
-   * `t` of functions that do as those here: `t.wait(s, r, cost, now)` as `waitUs`, `t.spend(…)` and
-   * `t.refund(…)` alike, and `t.fresh(s, r)` as `freshAtUs`. The cells are `s[1]`, `s[2]`, …; of the
-   * rule there are `r.limit`, `r.per`, `r.capacity`, `r.gap`, `r.rest`, `r.parts`, `r.full` and
-   * `r.full_rest`, its own parameters by their names, `r.period`, the word where `per` is one, and
-   * `r.edges`, what `edgesAround` of its windows gave; times are microseconds. `t.grows` is set where the state is a list, empty at first. Our
-   * own algorithms give the name that their twin has in `algorithms/lua/index.ts`.
+   * The algorithm's twin for Redis, in Lua; '' if it has none. The text returns a table `t` of
+   * functions like those here: `t.wait(s, r, cost, now)` for `waitUs`, `t.spend(s, r, cost, now)`,
+   * `t.refund(s, r, cost, now, spent)`, and `t.fresh(s, r)` for `freshAtUs`. The cells are `s[1]`,
+   * `s[2]`, …; `t.grows` is true if the state is a list, which is empty at first. The rule has
+   * `r.limit`, `r.per`, `r.capacity`, `r.gap`, `r.rest`, `r.parts`, `r.full`, `r.full_rest`, its
+   * parameters by name, `r.period` if `per` is a word, and `r.edges` from `edgesAround`. Times are
+   * microseconds. Built-in algorithms have the name of their twin in `algorithms/lua/index.ts`
+   * here.
    */
   readonly lua: string
-  /** How many cells a state of this rule takes. 0: the rule keeps no state. */
+  /** Returns how many cells a state of this rule takes; 0 if the rule keeps no state. */
   cells(rule: Rule): number
-  /** Microseconds until `cost`, at most the rule's capacity, would pass; 0 when it passes now. */
+  /**
+   * Returns the microseconds until `cost`, at most the rule's capacity, would pass; 0 if it passes
+   * now.
+   */
   waitUs(cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number): number
-  /** Both in one, for the fast path: spends if `cost` passes, and answers like `waitUs`. */
+  /**
+   * Does both in one step, for the fast path: spends if `cost` passes, and returns what `waitUs`
+   * does.
+   */
   take(cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number): number
   /** Debits `cost`, at least 1, whether it fits or leaves debt. */
   spend(cells: Float64Array, at: number, rule: Rule, cost: number, nowUs: number): void
   /**
-   * Gives back `cost` units that were spent at `spentUs`, as far as they still count: nothing of a
-   * window that has closed, of a bucket what has not refilled since, of a log its own entry. With
-   * `RECENT` it undoes the latest spends, whenever they were made.
+   * Refunds `cost` units that were spent at `spentUs`, as far as they still count: nothing in a
+   * closed window, in a bucket what has not refilled since, in a log its own entry. With `RECENT`
+   * it undoes the latest spends.
    */
   refund(
     cells: Float64Array,
@@ -108,8 +116,8 @@ export interface Algorithm {
     spentUs: number,
   ): void
   /**
-   * Ends a hold of `cost` units, of which `holdAt` told `hold`; false if it has ended before. Only for
-   * algorithms that hold.
+   * Ends a hold of `cost` units, which `holdAt` identified by `hold`; false if it had ended already.
+   * Only for algorithms that hold units.
    */
   release(
     cells: Float64Array,
@@ -119,25 +127,29 @@ export interface Algorithm {
     hold: number,
     nowUs: number,
   ): boolean
-  /** Right after a spend: what `release` has to know of that hold. */
+  /** Returns the value by which `release` identifies the hold. Call right after the spend. */
   holdAt(cells: Float64Array, at: number): number
   /**
-   * After a refusal by the other rules of the row: counts it, and gives for how many microseconds the key
-   * is to be blocked. A rule with it stands behind the others, refuses nothing and is told to no caller.
+   * Counts a refusal by the other rules of the row, and returns for how many microseconds to block
+   * the key; 0 for none. A rule with it is the last of its row, refuses nothing and is in no
+   * decision.
    */
   readonly punish:
     | ((cells: Float64Array, at: number, rule: Rule, nowUs: number) => number)
     | undefined
-  /** Whole units that would pass now, from 0 to capacity. */
+  /** Returns the whole units that would pass now, from 0 to the capacity. */
   remaining(cells: Float64Array, at: number, rule: Rule, nowUs: number): number
-  /** The first microsecond from which on the state equals a key never seen; at most 0 if it does. */
+  /**
+   * Returns the first microsecond at which the state equals that of a key never seen. May lie in
+   * the past.
+   */
   freshAtUs(cells: Float64Array, at: number, rule: Rule): number
-  /** Before a spend: microseconds until the slot of its first unit. */
+  /** Returns the microseconds until the slot of the first unit. Call before the spend. */
   delayUs(cells: Float64Array, at: number, rule: Rule, nowUs: number): number
-  /** Rewrites a state of rule `from` for rule `to`, with the same units used at `nowUs`. */
+  /** Converts a state of rule `from` to rule `to`, with the same units used at `nowUs`. */
   carry(cells: Float64Array, at: number, from: Rule, to: Rule, nowUs: number): void
   /**
-   * Makes the state the harder of two: from now on it admits nothing that either would refuse.
+   * Makes the state the stricter of two: from now on it admits nothing that either would refuse.
    * It may be all 0; `other` is not fresh. Both are of the same rule.
    */
   merge(
@@ -148,11 +160,11 @@ export interface Algorithm {
     rule: Rule,
     nowUs: number,
   ): void
-  /** A key that starts from the units of others, by `merge`, is about to spend for the first time. */
+  /** Called before the first spend of a key whose state comes from `merge` with evicted keys. */
   begin(cells: Float64Array, at: number, rule: Rule, nowUs: number): void
   /**
-   * From the figures of a decision about `cost`: the least microseconds until it can pass, or until
-   * its slot, with `ahead` units in line before it. Never too many.
+   * Returns the least microseconds until `cost` can pass, or until its slot, with `ahead` units
+   * queued before it. Computes it from a decision about `cost`. Never too many.
    */
   lineUs(
     rule: Rule,
@@ -162,31 +174,30 @@ export interface Algorithm {
     ahead: number,
     cost: number,
   ): number
-  /** Before a spend, for a list: the cells themselves if one more entry fits, else a larger copy. */
+  /** Returns the cells of a list if one more entry fits, else a larger copy. Call before a spend. */
   grow(cells: Float64Array, rule: Rule, nowUs: number): Float64Array
 }
 
-/** Windows: an interval admits at most `units` for each of the windows that it reaches into. */
+/** Windows bounds admissions: an interval admits at most `units` for each window that it overlaps. */
 export interface Windows {
   /** The most units that a window admits. */
   readonly units: number
-  /** The shortest that a window can be, in microseconds. */
+  /** The shortest window, in microseconds. */
   readonly leastUs: number
-  /** Whether they begin at given instants, so that an interval of `leastUs` may reach into two. */
+  /** Whether windows have fixed edges, so that an interval of `leastUs` may overlap two. */
   readonly edges: boolean
   /**
-   * Where a twin cannot work out when they begin, as in time zones: the instants around `nowUs` at which
-   * they do, ascending, with the whole window before that of `nowUs` and the one after it. The twin has
-   * them as `r.edges`. An engine whose clock is not between the first and the last decides nothing, and
-   * is asked again.
+   * Returns the edges around `nowUs`, ascending, with the whole previous and next window. Only if a
+   * twin cannot compute them, as with time zones. The twin gets them as `r.edges`. An engine whose
+   * clock is outside these edges decides nothing, and the request is retried.
    */
   readonly edgesAround?: (nowUs: number) => readonly number[]
 }
 
-/** RECENT stands for the instant of a spend that is not known: it was the latest. */
+/** RECENT stands for an unknown spend instant: that of the latest spends. */
 export const RECENT = Number.MAX_SAFE_INTEGER
 
-/** What an algorithm must bring, and what it may. */
+/** The required members of a given algorithm, and the optional ones. */
 export const required = ['cells', 'waitUs', 'spend', 'remaining', 'freshAtUs', 'merge'] as const
 export const optional = [
   'code',
@@ -219,12 +230,12 @@ export const optional = [
 
 type Optional = (typeof optional)[number]
 
-/** GivenAlgorithm is what makes an algorithm: what it must bring, and what it brings besides. */
+/** GivenAlgorithm is an algorithm without the members that have defaults. */
 export type GivenAlgorithm = Omit<Algorithm, Optional> & Partial<Pick<Algorithm, Optional>>
 
-/** completeAlgorithm is `defineAlgorithm` without its checks: ours need none. */
+/** completeAlgorithm is `defineAlgorithm` without checks, for built-in algorithms. */
 export function completeAlgorithm(given: GivenAlgorithm): Algorithm {
-  // Always all fields, always in this order: one hidden class, so call sites stay monomorphic.
+  // Always all fields in the same order: one hidden class keeps call sites monomorphic.
   return Object.freeze({
     name: given.name,
     code: given.code ?? given.name,
@@ -263,8 +274,8 @@ export function completeAlgorithm(given: GivenAlgorithm): Algorithm {
 }
 
 /**
- * checkedWait is a wait as an algorithm gave it, and 0 where that is below 0. It throws where it is
- * not a number: neither to admit nor to refuse would be right.
+ * checkedWait returns a wait of an algorithm, 0 for a negative one. Throws `SLUICE_ALGORITHM` if it
+ * is NaN or not a number, since neither an admission nor a refusal would be right.
  */
 export function checkedWait(waitUs: number, rule: Rule): number {
   if (waitUs > 0) return waitUs
@@ -280,7 +291,7 @@ function notAWait(waitUs: number, rule: Rule): SluiceError {
   )
 }
 
-/** takeBy makes `take` of its two steps. */
+/** takeBy derives `take` from `waitUs` and `spend`. */
 export function takeBy({ waitUs, spend }: Pick<Algorithm, 'waitUs' | 'spend'>): Algorithm['take'] {
   return (cells, at, rule, cost, nowUs) => {
     const wait = checkedWait(waitUs(cells, at, rule, cost, nowUs), rule)

@@ -4,14 +4,14 @@ import { manualClock } from '../testing/index.ts'
 import { steadyClock, systemClock } from './clock.ts'
 
 describe('systemClock', () => {
-  it('gives whole microseconds near the wall clock that never decrease', () => {
+  it('returns whole microseconds near the wall clock that never decrease', () => {
     const readings = Array.from({ length: 10_000 }, () => systemClock.nowUs())
     expect(readings.every(Number.isSafeInteger)).toBe(true)
     expect(readings.every((us, i) => i === 0 || us >= readings[i - 1])).toBe(true)
     expect(Math.abs(readings[0] / 1_000 - Date.now())).toBeLessThan(60_000)
   })
 
-  it('goes with performance.now(), on which all threads agree, to two microseconds', () => {
+  it('follows performance.now(), which all threads share, to two microseconds', () => {
     const originUs = performance.timeOrigin * 1_000
     const off = Array.from({ length: 1_000 }, () => {
       const beforeUs = originUs + performance.now() * 1_000
@@ -22,7 +22,7 @@ describe('systemClock', () => {
     expect(Math.max(...off)).toBeLessThan(2)
   })
 
-  it('splits a sleep of over 24 days, which would otherwise end at once', async () => {
+  it('splits a sleep of over 24 days, which would overflow a timer', async () => {
     const timeouts: number[] = []
     const spy = vi.spyOn(globalThis, 'setTimeout').mockImplementation(((_: unknown, ms: number) => {
       timeouts.push(ms)
@@ -48,14 +48,14 @@ describe('steadyClock', () => {
     expect([now(), now(), now(), now()]).toEqual([7, 7, 7, 8])
   })
 
-  it.each([1.5, -1, Number.NaN, '5', undefined])('refuses a clock that gives %o', (reading) => {
+  it.each([1.5, -1, Number.NaN, '5', undefined])('refuses a clock that returns %o', (reading) => {
     const clock = { nowUs: () => reading as number, sleep: async () => {} }
     expect(() => memoryStore({ clock })).toThrow(expect.objectContaining({ code: 'SLUICE_CLOCK' }))
   })
 })
 
 describe('manualClock', () => {
-  it('wakes those who are due, in the order in which they are due', async () => {
+  it('wakes sleepers in the order in which they are due', async () => {
     const clock = manualClock()
     const woken: string[] = []
     void clock.sleep(20).then(() => woken.push('late'))
@@ -66,14 +66,14 @@ describe('manualClock', () => {
     expect(woken).toEqual(['early', 'late'])
   })
 
-  it('moves on by milliseconds, or by a duration', () => {
+  it('advances by milliseconds, or by a duration', () => {
     const clock = manualClock(0)
     clock.advance(1.5)
     clock.advance('1m')
     expect(clock.nowUs()).toBe(60_001_500)
   })
 
-  it('refuses to go backwards, and what is no duration', () => {
+  it('refuses to go backwards, and invalid durations', () => {
     for (const wrong of [-1, Number.NaN, '1 minute', null]) {
       expect(() => manualClock().advance(wrong as never)).toThrow(
         expect.objectContaining({ code: 'SLUICE_DURATION' }),
@@ -81,7 +81,7 @@ describe('manualClock', () => {
     }
   })
 
-  it('starts at whole microseconds, and tells them from milliseconds', () => {
+  it('starts at whole microseconds, and detects milliseconds', () => {
     expect(() => manualClock(0.5)).toThrow(expect.objectContaining({ code: 'SLUICE_CLOCK' }))
     expect(() => manualClock(Date.now())).toThrow(
       /whole microseconds since 1970, got \d+\. These look like milliseconds: pass Date\.now\(\) \* 1_000/,
@@ -90,7 +90,7 @@ describe('manualClock', () => {
     expect(manualClock(0).nowUs()).toBe(0)
   })
 
-  it('lets a rule follow it, to the microsecond', () => {
+  it('drives a rule to the microsecond', () => {
     const clock = manualClock()
     const limiter = createLimiter(tokenBucket({ limit: 1, per: '1s' }), { clock })
     expect(limiter.allow('a')).toBe(true)

@@ -2,9 +2,9 @@ import { SluiceError, shown } from './errors.ts'
 import { createSystemTime } from './system-time.ts'
 
 /**
- * Clock tells the time and waits. It belongs to a store: all limiters of one store share it.
- * `nowUs` gives whole microseconds since 1970; a store never lets it go backwards. It is read in the
- * midst of a decision, so it must not ask a limiter of that store.
+ * Clock returns the time and waits. It belongs to a store: all limiters of a store share it. A
+ * store never lets its time go backwards. Stores read the clock during a decision, so `nowUs` must
+ * not call a limiter of that store.
  */
 export interface Clock {
   /** Whole microseconds since 1970. */
@@ -17,8 +17,8 @@ export interface Clock {
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1
 
 /**
- * systemClock is anchored to the wall clock once, when it is first read, and monotonic after:
- * setting the machine's time neither mints nor takes units. The fake timers of test runners move it.
+ * systemClock is anchored to the wall clock at its first reading, and monotonic after that: setting
+ * the machine's time neither adds nor removes units. The fake timers of test runners move it.
  */
 export const systemClock: Clock = {
   nowUs: createSystemTime(),
@@ -47,9 +47,9 @@ export const systemClock: Clock = {
 }
 
 /**
- * steadyClock reads `clock` and never goes backwards: a reading below the last, or one that is no
- * time at all, gives the last one again. It throws `SLUICE_CLOCK` when `clock` is no clock, or its
- * first reading no whole, positive number.
+ * steadyClock returns a function that reads `clock` and never goes backwards: instead of an earlier
+ * or invalid reading it returns the last one. Throws `SLUICE_CLOCK` if `clock` is not a clock, or
+ * its first reading is not a whole number from 0 up.
  */
 export function steadyClock(clock: Clock): () => number {
   if (typeof clock?.nowUs !== 'function' || typeof clock.sleep !== 'function') {
@@ -58,7 +58,7 @@ export function steadyClock(clock: Clock): () => number {
       `a clock has the functions nowUs() and sleep(ms, signal), got ${shown(clock)}.`,
     )
   }
-  // Steady by itself, and anchored for each store: a fake year does not last into the next store.
+  // Steady by itself. Anchored per store, so that a fake year does not carry over to the next store.
   if (clock === systemClock) return createSystemTime()
   const first = clock.nowUs()
   if (!Number.isSafeInteger(first) || first < 0) {

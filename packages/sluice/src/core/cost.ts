@@ -1,25 +1,25 @@
 import { checkWhole } from './options.ts'
 
-/** The largest limit, burst, queue or cost. */
+/** MOST_UNITS is the largest limit, burst, queue or cost. */
 export const MOST_UNITS = 1_000_000_000_000
 
 /**
- * Cost is units for every rule alike, or units for each rule of a list, in its order. A list of one rule
- * always has a number, which keeps its short paths short.
+ * Cost is units for all rules, or units per rule in the order of the rules. For a single rule it is
+ * always a number, which keeps fast paths simple.
  */
 export type Cost = number | readonly number[]
 
-/** costAt is what the rule at that place is to spend. */
+/** costAt returns the units of rule `i`. */
 export function costAt(cost: Cost, i: number): number {
   return typeof cost === 'number' ? cost : cost[i]
 }
 
-/** costsAny tells whether any unit is to be spent. */
+/** costsAny tells whether a cost has any units. */
 export function costsAny(cost: Cost): boolean {
   return typeof cost === 'number' ? cost > 0 : cost.some((units) => units > 0)
 }
 
-/** fits tells whether rules could ever admit a cost; `capacity` is the least of theirs. */
+/** fits tells whether rules could ever admit a cost. `capacity` is their smallest capacity. */
 export function fits(
   cost: Cost,
   { capacity, rules }: { capacity: number; rules: readonly { capacity: number }[] },

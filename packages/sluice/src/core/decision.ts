@@ -1,6 +1,6 @@
 import { sharedMap } from './shared-map.ts'
 
-/** Where a decision came from. An in-process store answers `'store'` or `'blocked'`. */
+/** Source is where a decision came from. In-process stores answer `'store'` or `'blocked'`. */
 export type Source = 'store' | 'cache' | 'lease' | 'local' | 'open' | 'closed' | 'blocked'
 
 /** RuleDecision is one rule's own part in a decision. */
@@ -11,7 +11,7 @@ export interface RuleDecision {
   readonly capacity: number
   /** Whole units that would pass now. */
   readonly remaining: number
-  /** 0 when this rule does not refuse. */
+  /** How long until this rule would admit the cost; 0 if it does not refuse. */
   readonly retryAfterMs: number
   /** How long until the key has its whole capacity again by this rule. */
   readonly resetAfterMs: number
@@ -22,8 +22,8 @@ export interface RuleDecision {
 }
 
 /**
- * Decision is the answer to "may this go ahead now?". It is a fresh object that nobody changes
- * later. All times are durations in milliseconds that may carry a fraction (whole microseconds).
+ * Decision is the answer to "may this go ahead now?". It is a new object that never changes
+ * later. All times are durations in milliseconds, with a fraction of up to three digits.
  */
 export interface Decision {
   /** Whether the request may go ahead. */
@@ -48,18 +48,18 @@ export interface Decision {
 
 const failures = sharedMap<Decision, unknown>('failures')
 
-/** noteFailure remembers why a decision was made without asking its store. */
+/** noteFailure records why a decision was made without the store, for `failureOf`. */
 export function noteFailure(decision: Decision, error: unknown): Decision {
   failures.set(decision, error)
   return decision
 }
 
-/** failureOf tells why a `'closed'` decision was made without asking its store. */
+/** failureOf returns why a `'closed'` decision was made without the store. */
 export function failureOf(decision: Decision): unknown {
   return failures.get(decision)
 }
 
-/** withoutDelay is an admitted decision whose delay is over. */
+/** withoutDelay returns a copy of an admitted decision with its delays set to 0. */
 export function withoutDelay(decision: Decision): Decision {
   if (decision.delayMs === 0) return decision
   const rules = decision.rules.map((rule) => ({ ...rule, delayMs: 0 }))

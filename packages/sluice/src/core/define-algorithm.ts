@@ -12,10 +12,10 @@ const NAME = /^[a-z][a-z0-9-]{0,63}$/
 const CODE = /^([A-Z0-9]{1,8}|[a-z][a-z0-9-]{0,63})$/
 
 /**
- * defineAlgorithm completes an algorithm. Left out, it has no parameters and the capacity is the
- * limit, `take` is made of `waitUs` and `spend`, `refund` does nothing, `carry` keeps the cells as
- * they are, the state has a fixed number of cells, nothing is delayed or leased, and of those in line
- * only the wait of the cost itself is known.
+ * defineAlgorithm checks an algorithm and fills in defaults. By default it has no parameters, its
+ * capacity is the limit, `take` combines `waitUs` and `spend`, `refund` does nothing, and `carry`
+ * keeps the cells. The state has a fixed number of cells, nothing is delayed, held or leased, and
+ * `lineUs` returns the wait of the cost alone.
  */
 export function defineAlgorithm(given: GivenAlgorithm): Algorithm {
   checkOptions('defineAlgorithm', given, ['name', ...required, ...optional])

@@ -11,7 +11,7 @@ describe('durationUs', () => {
     [1, 1_000],
     [1.5, 1_500],
     [1.0004, 1_000],
-  ])('reads %o as %i µs', (value, us) => {
+  ])('parses %o as %i µs', (value, us) => {
     expect(read(value)).toBe(us)
   })
 

@@ -1,9 +1,9 @@
 import { SluiceError, shown } from './errors.ts'
 
 /**
- * Duration is milliseconds, or a whole number and a unit: `'250ms'`, `'10s'`, `'1m'`, `'1h'`, `'1d'` (or
- * `'us'`). A text that is only known at run time needs a cast, `text as Duration`; what is none throws
- * `SLUICE_DURATION`.
+ * Duration is a number of milliseconds, or a whole number and a unit: `'250ms'`, `'10s'`, `'1m'`,
+ * `'1h'`, `'1d'` (or `'us'`). Cast a string that is only known at run time: `text as Duration`.
+ * Invalid durations throw `SLUICE_DURATION`.
  */
 export type Duration = number | `${number}${'us' | 'ms' | 's' | 'm' | 'h' | 'd'}`
 
@@ -16,13 +16,13 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
 }
 
-/** A hundred years: the longest any state, debt or block may last. In µs it leaves room in 2^53. */
+/** A hundred years: the longest duration of a state, debt or block. In µs it is far below 2^53. */
 export const CENTURY_MS = 36_525 * UNIT_MS.d
 export const CENTURY_US = CENTURY_MS * 1_000
 
 /**
- * durationUs reads a duration as whole microseconds, rounded. It throws `SLUICE_DURATION` when the
- * text cannot be read or the value is outside `leastMs` to `mostMs`.
+ * durationUs parses a duration into whole microseconds, rounded. Throws `SLUICE_DURATION` if the
+ * text does not parse or the value is outside `leastMs` to `mostMs`.
  */
 export function durationUs(where: string, value: unknown, leastMs: number, mostMs: number): number {
   const ms = typeof value === 'string' ? msOf(value) : value
@@ -40,7 +40,7 @@ function msOf(text: string): number {
   return Number(number) * UNIT_MS[unit]
 }
 
-/** durationText writes microseconds as a duration, in the largest unit that divides them. */
+/** durationText formats microseconds as a duration, in the largest unit that divides them. */
 export function durationText(us: number): string {
   for (const unit of ['d', 'h', 'm', 's', 'ms']) {
     const unitUs = UNIT_MS[unit] * 1_000

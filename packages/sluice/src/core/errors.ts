@@ -3,16 +3,16 @@ import type { Decision } from './decision.ts'
 /** errorCodes lists every code a `SluiceError` may carry, with its meaning in one line. */
 export const errorCodes = {
   SLUICE_ALGORITHM: 'an algorithm gave a wait that is not a number',
-  SLUICE_ALLOW_DELAYS: 'allow() was called where a leaky bucket may hand out a delay',
+  SLUICE_ALLOW_DELAYS: 'allow() was called with a leaky bucket, which may delay requests',
   SLUICE_CLOCK: 'a clock does not give whole, positive microseconds',
   SLUICE_CLOSED: 'the limiter is closed',
   SLUICE_COST: 'a cost is not a whole number in range',
   SLUICE_COST_EXCEEDS_CAPACITY: 'a cost is larger than a rule could ever admit',
   SLUICE_DURATION: 'a duration cannot be read or is out of range',
   SLUICE_KEY: 'a key is not a non-empty string of at most 1,024 UTF-16 units',
-  SLUICE_NEEDS_ACQUIRE: 'a rule that holds units was asked by a verb that gives no permit',
+  SLUICE_NEEDS_ACQUIRE: 'a verb that gives no permit was called with a rule that holds units',
   SLUICE_NOT_LISTABLE: 'entries() was called on a store that cannot list its keys',
-  SLUICE_OPTION: 'an option is missing, misspelt or has a value that makes no sense',
+  SLUICE_OPTION: 'an option is missing, misspelt or has an invalid value',
   SLUICE_REPLAY: 'a replay instruction is malformed',
   SLUICE_RULE_BURST: 'the burst of a rule is not a whole number in range',
   SLUICE_RULE_DUPLICATE: 'two rules of one limiter have the same name',
@@ -21,8 +21,8 @@ export const errorCodes = {
   SLUICE_RULE_QUEUE: 'the queue of a rule is not a whole number in range',
   SLUICE_RULE_RANGE: 'a rule would take more than 100 years to become fresh',
   SLUICE_RULE_SYNTAX: 'the text of a rule cannot be read',
-  SLUICE_RULE_UNSUPPORTED: 'a store cannot hold the state of a rule',
-  SLUICE_STORE_FULL: 'a store of fixed size has no room for what is asked',
+  SLUICE_RULE_UNSUPPORTED: 'a store does not support a rule',
+  SLUICE_STORE_FULL: 'a store of fixed size is full',
   SLUICE_STORE_MISMATCH: 'a limiter of the same name with other rules already uses the store',
   SLUICE_STORE_NAME: 'another limiter on the store has the same name',
   SLUICE_STORE_UNAVAILABLE: 'a store failed or did not answer in time',
@@ -30,10 +30,12 @@ export const errorCodes = {
   SLUICE_WAIT_TOO_LONG: 'a call would have to wait too long for its turn',
 } as const
 
-/** ErrorCode is one of the codes of `errorCodes`; each has a heading in `docs/reference/errors.md`. */
+/**
+ * ErrorCode is one of the codes of `errorCodes`. Each has a section in `docs/reference/errors.md`.
+ */
 export type ErrorCode = keyof typeof errorCodes
 
-/** SluiceErrorOptions are what a `SluiceError` has besides code and message. */
+/** SluiceErrorOptions is what a `SluiceError` has besides code and message. */
 interface SluiceErrorOptions extends ErrorOptions {
   readonly decision?: Decision
 }
@@ -57,8 +59,8 @@ export class SluiceError extends Error {
   }
 
   /**
-   * Whether a value is a `SluiceError`, also where `instanceof` cannot tell: a program that uses both
-   * `import` and `require` has two of these classes.
+   * Tells whether a value is a `SluiceError`. `instanceof` cannot always tell: a program that uses
+   * both `import` and `require` has two such classes.
    */
   static is(value: unknown): value is SluiceError {
     return typeof value === 'object' && value !== null && isSluiceError in value
@@ -72,8 +74,8 @@ export class SluiceError extends Error {
 }
 
 /**
- * shown renders any value for an error message: short, on one line, and never throwing, since
- * what is shown may come from a hostile place.
+ * shown formats any value for an error message: short, on one line, and without ever throwing, since
+ * the value may come from an attacker.
  */
 export function shown(value: unknown): string {
   if (typeof value === 'string') {
@@ -91,8 +93,8 @@ export function shown(value: unknown): string {
 }
 
 /**
- * reasonOf says what went wrong, in words. An error may have none of its own: that of a host with
- * several addresses has one for each, and others have a code.
+ * reasonOf returns the message of an error. An error without one may have several causes, such as
+ * one per address of a host, or a code.
  */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error === 'string' ? error : shown(error)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { gcd, mulDiv, mulSub } from './exact.ts'
 
-/** Whole numbers from 0 to 2^52, of every size, and those around the powers of two. */
+/** Whole numbers from 0 to 2^52 of every magnitude, and those around powers of two. */
 const operand = fc.oneof(
   fc.tuple(fc.maxSafeNat(), fc.nat(52)).map(([n, bits]) => n % (2 ** bits + 1)),
   fc.tuple(fc.nat(52), fc.integer({ min: -2, max: 0 })).map(([bits, off]) => {
@@ -11,7 +11,7 @@ const operand = fc.oneof(
 )
 
 describe('mulDiv', () => {
-  it('equals the same division in BigInt, whatever the product', () => {
+  it('equals the same division in BigInt for products of any size', () => {
     fc.assert(
       fc.property(operand, operand, operand, (a, b, c) => {
         fc.pre(c > 0)
@@ -71,7 +71,7 @@ describe('mulSub', () => {
 })
 
 describe('gcd', () => {
-  it('divides both, and what is left has no common divisor', () => {
+  it('divides both, and the quotients are coprime', () => {
     const whole = fc.integer({ min: 1, max: 1e13 })
     fc.assert(
       fc.property(whole, whole, (a, b) => {

@@ -1,11 +1,11 @@
-/** gcd of two positive whole numbers. */
+/** gcd returns the greatest common divisor of two positive whole numbers. */
 export function gcd(a: number, b: number): number {
   while (b !== 0) [a, b] = [b, a % b]
   return a
 }
 
 /**
- * The most units a counter holds, over a thousand times the largest limit: debt stops growing here.
+ * The most units of a counter, over a thousand times the largest limit: debt is capped here.
  * Two counters together still fit into the operands of `mulDiv`.
  */
 export const MOST_COUNT = 2 ** 50
@@ -14,21 +14,22 @@ export const MOST_COUNT = 2 ** 50
 const HALF = 2 ** 26
 
 /**
- * mulDiv is floor(a · b / c), exact, even where a · b leaves 2^53. Operands are whole numbers up to
- * 2^52, c at least 1, and the quotient must not be larger than that either.
+ * mulDiv returns floor(a · b / c), exact even if a · b exceeds 2^53. Operands and the quotient are
+ * whole numbers up to 2^52; c is at least 1.
  */
 export function mulDiv(a: number, b: number, c: number): number {
   const product = a * b
   const quotient = Math.floor(product / c)
   // Below 2^53 the quotient of two whole numbers never rounds up to the next whole number.
   if (product <= Number.MAX_SAFE_INTEGER) return quotient
-  // Above, it is at most two off, and what it leaves tells by how much.
+  // Above, it is at most two off; the exact remainder tells by how much.
   return quotient + Math.floor(mulSub(a, b, c, quotient) / c)
 }
 
 /**
- * mulSub is a · b − c · d, exact, where that lies within ±2^53: of whole numbers up to 2^52, such as
- * the remainder of a `mulDiv`. The halves' products cancel before anything is rounded.
+ * mulSub returns a · b − c · d, exact if the result lies within ±2^53, such as the remainder of a
+ * `mulDiv`. Operands are whole numbers up to 2^52. The products of their halves cancel before
+ * rounding.
  */
 export function mulSub(a: number, b: number, c: number, d: number): number {
   const aHigh = Math.floor(a / HALF)

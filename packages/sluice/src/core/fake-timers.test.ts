@@ -16,11 +16,11 @@ afterEach(() => {
   mock.timers.reset()
 })
 
-/** What test runners fake: all of it, or some. */
+/** The fake timers of test runners, complete or partial. */
 const fakes: readonly [name: string, install: () => void, advance: (ms: number) => void][] = [
   ['vitest', () => vi.useFakeTimers(), (ms) => vi.advanceTimersByTime(ms)],
   [
-    'vitest with what vitest 2 fakes',
+    'vitest with the fakes of vitest 2',
     () => vi.useFakeTimers({ toFake: ['Date', 'setTimeout', 'clearTimeout'] }),
     (ms) => vi.advanceTimersByTime(ms),
   ],
@@ -90,7 +90,7 @@ describe.each(fakes)('the fake timers of %s', (_, install, advance) => {
     expect(nowUs() - fromUs).toBe(1_234_000)
   })
 
-  it('leave a limiter at their last instant, which goes on at real speed', () => {
+  it('leave a limiter at their last instant, from which it continues at real speed', () => {
     const nowUs = createSystemTime()
     nowUs()
     for (let i = 0; i < 3; i += 1) {
@@ -106,7 +106,7 @@ describe.each(fakes)('the fake timers of %s', (_, install, advance) => {
 })
 
 describe('a fake date', () => {
-  it('in 2030 is followed, and left at real speed', () => {
+  it('in 2030 is followed, and continues at real speed afterwards', () => {
     const limiter = createLimiter(fixedWindow({ limit: 1, per: '1h' }))
     const nowUs = createSystemTime()
     nowUs()
@@ -121,7 +121,7 @@ describe('a fake date', () => {
     expect(Math.abs(createSystemTime()() / 1_000 - Date.now())).toBeLessThan(60_000)
   })
 
-  it('in the past neither freezes a limiter nor gives anything back', () => {
+  it('in the past neither freezes a limiter nor refills it', () => {
     vi.useFakeTimers({ now: Date.UTC(2030, 0, 1) })
     const limiter = createLimiter(tokenBucket({ limit: 1, per: '1s' }))
     expect(limiter.allow('a')).toBe(true)
@@ -133,7 +133,7 @@ describe('a fake date', () => {
     expect(limiter.allow('a')).toBe(true)
   })
 
-  it('tells a limiter made under it which day it is', () => {
+  it('sets the date of a limiter created under it', () => {
     for (const day of [Date.UTC(2030, 0, 31), Date.UTC(2026, 0, 31)]) {
       vi.useFakeTimers({ now: day + 86_400_000 - 1 })
       const limiter = createLimiter(calendarWindow({ limit: 1, per: 'month' }), {
@@ -147,7 +147,7 @@ describe('a fake date', () => {
   })
 })
 
-it('admits what was refused once the fake timers have advanced by retryAfterMs', () => {
+it('admits a refused request once the fake timers have advanced by retryAfterMs', () => {
   vi.useFakeTimers()
   const limiter = createLimiter(tokenBucket({ limit: 7, per: '1s', burst: 1 }))
   let early = 0

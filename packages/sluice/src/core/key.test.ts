@@ -17,7 +17,7 @@ describe('checkKey', () => {
 })
 
 describe('compositeKey', () => {
-  it('joins different lists to different keys, as gluing with a delimiter does not', () => {
+  it('joins different lists to different keys, unlike a delimiter', () => {
     expect(compositeKey('a:b', 'c')).not.toBe(compositeKey('a', 'b:c'))
     expect(compositeKey('a', '')).not.toBe(compositeKey('a'))
     const list = fc.array(fc.string({ unit: fc.constantFrom('a', ':', '1', '2', '') }), {
@@ -43,7 +43,7 @@ describe('compositeKey', () => {
     expect(() => compositeKey(undefined as never)).toThrow(bad)
   })
 
-  it('leaves a part that is too long, which a client may have sent, to what counts', () => {
+  it('accepts over-long parts, which clients may send, and leaves them to the caller', () => {
     const bad = expect.objectContaining({ code: 'SLUICE_KEY' })
     const key = compositeKey('user', 'x'.repeat(1_024))
     expect(() => checkKey(key)).toThrow(bad)

@@ -1,9 +1,9 @@
 import { SluiceError, shown } from './errors.ts'
 
-/** FieldKey is a key with fields, in their order: a text for each, or null where it has none. */
+/** FieldKey is the values of a key's fields in their order; null for a field that is switched off. */
 export type FieldKey = readonly (string | null)[]
 
-/** AnyKey is a key as stores know it: a text, or a text for each field. */
+/** AnyKey is a key in stores: a string, or the values of its fields. */
 export type AnyKey = string | FieldKey
 
 /** The longest key, in UTF-16 units. */
@@ -14,7 +14,7 @@ export function isKey(key: unknown): key is string {
   return typeof key === 'string' && key.length > 0 && key.length <= LONGEST_KEY
 }
 
-/** checkKey throws unless `key` is one; `what` names it in the error. */
+/** checkKey throws `SLUICE_KEY` unless `key` is a valid key. `what` names it in the error. */
 export function checkKey(key: unknown, what = 'a key'): asserts key is string {
   if (isKey(key)) return
   throw new SluiceError(
@@ -36,9 +36,10 @@ function keyHint(key: unknown): string {
 }
 
 /**
- * compositeKey joins parts into one key so that no two different lists give the same one: each
- * part is preceded by its length. `compositeKey('user', 42)` and `compositeKey('user', '42')` are
- * the same list of texts. A limiter refuses a result that is too long, and `rateLimit` hashes it.
+ * compositeKey joins parts into one key, so that no two different lists give the same key: it puts
+ * each part's length before the part. Numbers count as strings: `compositeKey('user', 42)` equals
+ * `compositeKey('user', '42')`. Limiters refuse a result that is too long, and `rateLimit` hashes
+ * it.
  */
 export function compositeKey(...parts: (string | number | bigint | boolean)[]): string {
   if (parts.length === 0) {

@@ -1,8 +1,8 @@
 import { type ErrorCode, SluiceError, shown } from './errors.ts'
 
 /**
- * checkOptions throws when `options` is no plain object or has a name outside `known`, so that a
- * misspelt option is an error and never a silent default.
+ * checkOptions throws if `options` is not a plain object or has a name outside `known`, so that a
+ * misspelt option is an error instead of a silent default.
  */
 export function checkOptions(
   where: string,
@@ -15,7 +15,7 @@ export function checkOptions(
       `${where}: options must be an object, got ${shown(options)}.`,
     )
   }
-  // Inherited names count too: they would be read like own ones.
+  // Check inherited names, too: reads would find them.
   for (const name in options) {
     if (known.includes(name)) continue
     throw new SluiceError(
@@ -25,20 +25,22 @@ export function checkOptions(
   }
 }
 
-/** checkFunction throws unless `value` is a function or left out; `of` says of what. */
+/** checkFunction throws unless `value` is a function or undefined. `of` describes its parameter. */
 export function checkFunction(where: string, value: unknown, of = ''): void {
   if (value === undefined || typeof value === 'function') return
   const what = of === '' ? 'a function' : `a function ${of}`
   throw new SluiceError('SLUICE_OPTION', `${where} must be ${what}, got ${shown(value)}.`)
 }
 
-/** checkFlag throws unless `value` is true, false or left out. */
+/** checkFlag throws unless `value` is true, false or undefined. */
 export function checkFlag(where: string, value: unknown): void {
   if (value === undefined || typeof value === 'boolean') return
   throw new SluiceError('SLUICE_OPTION', `${where} must be true or false, got ${shown(value)}.`)
 }
 
-/** checkWhole returns `value` if it is a whole number from `least` to `most`, and throws otherwise. */
+/**
+ * checkWhole returns `value` if it is a whole number from `least` to `most`, and throws otherwise.
+ */
 export function checkWhole(
   where: string,
   value: unknown,

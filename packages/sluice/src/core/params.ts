@@ -2,7 +2,7 @@ import { MOST_UNITS } from './cost.ts'
 import { type ErrorCode, SluiceError, shown } from './errors.ts'
 import { checkWhole } from './options.ts'
 
-/** Params are the values of a rule's own parameters, checked and complete. */
+/** Params are the values of a rule's parameters, checked and complete. */
 export type Params = Readonly<Record<string, number | string>>
 
 /**
@@ -10,15 +10,15 @@ export type Params = Readonly<Record<string, number | string>>
  * stores and forms all read it from here.
  */
 export interface Param {
-  /** Whether a rule's text has a whole number or a word for it. */
+  /** Whether its value is a whole number or a word. */
   readonly kind: 'whole' | 'word'
-  /** The words to choose from, where there is a fixed list. */
+  /** The allowed words, if there is a fixed list. */
   readonly choices: readonly string[] | undefined
-  /** Its value where it is left out. */
+  /** Returns the default value. */
   fallback(limit: number): number | string
   /**
-   * Gives the value back if it is valid, and throws otherwise. A word has no white space. `params` has
-   * the parameters declared before this one, and `per` where that is a word.
+   * Returns the value if it is valid, and throws otherwise. A word has no white space. `params` has
+   * the parameters declared before this one, and `per` if that is a word.
    */
   check(where: string, value: unknown, params: Params): number | string
 }
@@ -26,12 +26,12 @@ export interface Param {
 interface WholeOptions {
   readonly least?: number
   readonly most?: number
-  /** What it is where it is left out. Default: the rule's limit. */
+  /** The default value. If missing: the rule's limit. */
   readonly fallback?: number
   readonly code?: ErrorCode
 }
 
-/** wholeParam is a whole number, by default from 0 to 10^12. */
+/** wholeParam creates a parameter with whole numbers, by default from 0 to 10^12. */
 export function wholeParam(options: WholeOptions = {}): Param {
   const { least = 0, most = MOST_UNITS, fallback, code } = options
   return {
@@ -42,7 +42,7 @@ export function wholeParam(options: WholeOptions = {}): Param {
   }
 }
 
-/** choiceParam is one of these words; the first is what it is where it is left out. */
+/** choiceParam creates a parameter with these words. The first is the default. */
 export function choiceParam(choices: readonly [string, ...string[]]): Param {
   return {
     kind: 'word',

@@ -3,14 +3,14 @@ import { SluiceError, shown } from './errors.ts'
 import { defineRule, type Rule } from './rule.ts'
 import { USUAL } from './rule-text.ts'
 
-/** Words that stand for the names of algorithms, since they read better. */
+/** Aliases for the names of algorithms that read better in text. */
 const ALIASES: Readonly<Record<string, string>> = { concurrent: 'concurrency' }
 
 /**
- * readRule reads a rule's text: `LIMIT/PER`, or `LIMIT` for an algorithm that holds; then in any order the
- * parameters with their values, `name NAME`, `by FIELD`, and the name of one of these algorithms. Without
- * that it is the one that has such a word for PER, or else the usual one. `name` is for texts that have
- * none.
+ * readRule parses a rule's text: `LIMIT/PER`, or `LIMIT` for an algorithm that holds units; then,
+ * in any order, parameters with their values, `name NAME`, `by FIELD`, and the name of one of these
+ * algorithms. The default algorithm is the one with PER among its `periods`, else the token bucket.
+ * `name` is the default name.
  */
 export function readRule(text: string, algorithms: readonly Algorithm[], name?: string): Rule {
   const fail = (why: string): never => {
@@ -58,7 +58,7 @@ export function readRule(text: string, algorithms: readonly Algorithm[], name?: 
   }
 }
 
-/** What comes after a word of a rule's text. */
+/** Returns the kind of value after a word of a rule's text. */
 function kindOf(word: string, algorithms: readonly Algorithm[]): 'whole' | 'word' | undefined {
   if (word === 'name' || word === 'by') return 'word'
   if (algorithms.some(({ span }) => span === word)) return 'word'

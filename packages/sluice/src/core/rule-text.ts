@@ -2,10 +2,13 @@ import type { Algorithm } from './algorithm.ts'
 import { durationText } from './duration.ts'
 import type { Params } from './params.ts'
 
-/** USUAL is the algorithm of a text that names none. */
+/** USUAL is the default algorithm of rule texts. */
 export const USUAL = 'token-bucket'
 
-/** writeRule is the one text of a rule: `'100/1m burst 20'`, `'5/1s align clock fixed-window'`. */
+/**
+ * writeRule formats a rule in canonical form: `'100/1m burst 20'`, `'5/1s align clock
+ * fixed-window'`.
+ */
 export function writeRule(
   algorithm: Algorithm,
   limit: number,

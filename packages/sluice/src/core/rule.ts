@@ -7,35 +7,35 @@ import { checkOptions, checkWhole } from './options.ts'
 import type { Params } from './params.ts'
 import { writeRule } from './rule-text.ts'
 
-/** What every rule factory takes. */
+/** RuleOptions are the options of every rule factory. */
 export interface RuleOptions {
   /** Units per `per`: a whole number from 1 to 10^12. */
   readonly limit: number
   /** A duration from 1 ms to 400 days: `'10s'`, `'1m'`, `'1h'`, `'1d'`, or milliseconds. */
   readonly per: Duration
-  /** Tells the rules of one limiter apart, and names them to clients. Default: the algorithm's. */
+  /** Identifies the rule within its limiter, and to clients. Default: the algorithm's name. */
   readonly name?: string
   /**
-   * The field of the key that the rule counts: `'user'` of `{ user, org }`; `'global'` counts all calls
-   * together, and is no field. Default: the key is a text, and the rule counts it.
+   * The field of the key that the rule counts: `'user'` of `{ user, org }`. `'global'` counts all
+   * calls together, and is not a field. Default: the key is a string, and the rule counts it.
    */
   readonly by?: string
 }
 
 /**
- * Rule is a limit and the algorithm that keeps it: complete, checked and frozen. Make one with a
- * factory (`tokenBucket`, `fixedWindow`, …), with `parseRule`, or with `defineRule` for an
- * algorithm of your own. All rules have the same fields, so that call sites stay monomorphic.
+ * Rule is a limit and the algorithm that enforces it: complete, checked and frozen. Create one with
+ * a factory (`tokenBucket`, `fixedWindow`, …), with `parseRule`, or with `defineRule` for an
+ * user-defined algorithm. All rules have the same fields, so that call sites stay monomorphic.
  */
 export interface Rule<
   By extends string | undefined = string | undefined,
   Name extends string = string,
 > {
-  /** Tells the rules of one limiter apart, and names them to clients. */
+  /** Identifies the rule within its limiter, and to clients. */
   readonly name: Name
   /** The field of the key that the rule counts, if keys have fields. */
   readonly by: By
-  /** What keeps the limit. */
+  /** The algorithm that enforces the limit. */
   readonly algorithm: Algorithm
   /** Units per `perUs`. */
   readonly limit: number
@@ -43,11 +43,11 @@ export interface Rule<
   readonly perUs: number
   /** The most units that can ever remain; a larger cost can never pass. */
   readonly capacity: number
-  /** The algorithm's own parameters, all of them: `{ align: 'clock' }`. */
+  /** All parameters of the algorithm, such as `{ align: 'clock' }`. */
   readonly params: Params
   /**
-   * The rule as `parseRule` reads it, without `name` and `by`: `'100/1m burst 20'`. Rules of the same
-   * text decide alike, in every process.
+   * The rule as text for `parseRule`, without `name` and `by`: `'100/1m burst 20'`. Rules of the
+   * same text decide alike, in every process.
    */
   readonly text: string
   /** The time of one unit, perUs / limit, is exactly `gapUs + gapRest / gapParts`. */
@@ -62,7 +62,7 @@ export interface Rule<
   readonly fullRest: number
 }
 
-/** fieldsIn are the fields of a key that rules count, in the order in which they name them. */
+/** fieldsIn returns the fields of a key that rules count, in order of first use. */
 export function fieldsIn(rules: readonly Rule[]): readonly string[] {
   const fields = new Set<string>()
   for (const { by } of rules) if (by !== undefined) fields.add(by)
@@ -83,18 +83,18 @@ export function checkName(what: string, name: unknown, pattern = NAME): asserts 
   )
 }
 
-/** checkBy throws unless `by` is left out, or 1 to 64 printable ASCII characters without spaces. */
+/** checkBy throws unless `by` is undefined, or 1 to 64 printable ASCII characters without spaces. */
 export function checkBy(what: string, by: unknown): asserts by is string | undefined {
   if (by !== undefined) checkName(what, by, FIELD)
 }
 
 /**
- * defineRule checks a rule's options, those that the algorithm declares included, and completes the
- * rule.
+ * defineRule creates a rule of any algorithm. It checks the options, including the algorithm's
+ * parameters, and throws a `SluiceError` that names the rule.
  */
 export function defineRule(
   algorithm: Algorithm,
-  // An algorithm with `periods` takes one of their words.
+  // For an algorithm with `periods`, `per` is one of their words.
   options: Omit<RuleOptions, 'per'> & { readonly per: Duration | string },
 ): Rule {
   if (typeof algorithm?.waitUs !== 'function') {
@@ -132,7 +132,7 @@ export function defineRule(
   )
 }
 
-/** What to do instead of a limit that is none. */
+/** Returns the advice in the error about an invalid limit. */
 function limitRemedy({ mostLimit, mostLimitRemedy }: Algorithm, limit: unknown): string {
   const isNumber = typeof limit === 'number'
   if (isNumber && limit > mostLimit && mostLimitRemedy) return mostLimitRemedy
@@ -150,7 +150,7 @@ function perUsOf({ periods }: Algorithm, where: string, per: unknown): number {
   )
 }
 
-/** Reads the algorithm's own parameters, each once, and fills in those that are left out. */
+/** Reads each parameter of the algorithm once, and fills in defaults. */
 function paramsOf(
   algorithm: Algorithm,
   options: Omit<RuleOptions, 'per'> & { readonly per: number | string },
@@ -168,7 +168,7 @@ function paramsOf(
   return Object.freeze(params)
 }
 
-/** A value is a word of the rule's text, which also stands in rows of remote stores. */
+/** Checks a parameter's value: it is part of the rule's text, which rows of remote stores contain. */
 function checkWord(where: string, value: unknown): void {
   if (FIELD.test(String(value))) return
   throw new SluiceError(
@@ -177,7 +177,7 @@ function checkWord(where: string, value: unknown): void {
   )
 }
 
-/** Works out the times of a unit and of a whole capacity, exactly. */
+/** Computes the exact times of a unit and of a whole capacity. */
 function completeRule(
   algorithm: Algorithm,
   given: Pick<Rule, 'name' | 'by' | 'limit' | 'perUs' | 'capacity' | 'params'>,
@@ -205,18 +205,21 @@ function completeRule(
   })
 }
 
-/** ByOf is the field in a rule's options, and NameOf the name, as types that tell a misspelt one. */
+/**
+ * ByOf is the type of `by` in a rule's options, and NameOf that of `name`, so that misspelt ones do
+ * not compile.
+ */
 export type ByOf<O> = O extends { readonly by: infer By extends string } ? By : undefined
 export type NameOf<O, Usual extends string> = O extends { readonly name: infer N extends string }
   ? N
   : Usual
 
-/** RuleFactory makes rules of one algorithm, which it also gives away. */
+/** RuleFactory creates rules of one algorithm, which is its property `algorithm`. */
 export interface RuleFactory<
   Options extends Omit<RuleOptions, 'per'> = RuleOptions,
   Usual extends string = string,
 > {
-  /** Makes a rule; a name that is not one of its options does not compile. */
+  /** Creates a rule. An unknown option does not compile. */
   <const O extends Options>(
     options: O & Readonly<Record<Exclude<keyof O, keyof Options>, never>>,
   ): Rule<ByOf<O>, NameOf<O, Usual>>
@@ -224,7 +227,10 @@ export interface RuleFactory<
   readonly algorithm: Algorithm
 }
 
-/** ruleFactory is the factory of an algorithm's rules; `Usual` is their name if they have none. */
+/**
+ * ruleFactory creates the factory for an algorithm's rules. `Usual` is the type of their default
+ * name.
+ */
 export function ruleFactory<
   Options extends Omit<RuleOptions, 'per'> = RuleOptions,
   Usual extends string = string,

@@ -3,13 +3,13 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { sha256 } from './sha256.ts'
 
-/** What the platform says. */
+/** Computes the hash with the platform's crypto. */
 function known(text: string): string {
   return createHash('sha256').update(Buffer.from(text, 'utf16le').swap16()).digest('hex')
 }
 
 describe('sha256', () => {
-  it('is what the platform computes, for every length around two blocks', () => {
+  it('equals the platform’s hash for every length up to two blocks', () => {
     const long = 'añ€\ud800😀\u0000x'.repeat(20)
     const wrong: number[] = []
     for (let length = 0; length <= 130; length += 1) {
@@ -19,7 +19,7 @@ describe('sha256', () => {
     expect(wrong).toEqual([])
   })
 
-  it('is what the platform computes, for any text, lone surrogates included', () =>
+  it('equals the platform’s hash for any text, lone surrogates included', () =>
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 0, max: 0xffff }), { maxLength: 2_000 }),
@@ -28,7 +28,7 @@ describe('sha256', () => {
       { numRuns: 300 },
     ))
 
-  it('tells lone surrogates apart, which UTF-8 cannot', () => {
+  it('distinguishes lone surrogates, unlike UTF-8', () => {
     const tail = 'x'.repeat(2_000)
     const all = ['\ud800', '\ud801', '\udfff', '\ufffd'].map((first) => sha256(first + tail))
     expect(new Set(all).size).toBe(4)

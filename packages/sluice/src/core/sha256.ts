@@ -18,15 +18,15 @@ const START = [
 ]
 
 /**
- * sha256 is the SHA-256 of a text's UTF-16 units, big-endian, in 64 hexadecimal digits. Taken of the
- * units and not of UTF-8, it tells lone surrogates apart. It answers at once where there is no
- * `node:crypto`: Web Crypto only has a hash that answers later.
+ * sha256 returns the SHA-256 of a text's UTF-16 units, big-endian, in 64 hexadecimal digits.
+ * Hashing units instead of UTF-8 distinguishes lone surrogates. It is for runtimes without
+ * `node:crypto`, since Web Crypto has only an asynchronous hash.
  */
 export function sha256(text: string): string {
   const state = new Int32Array(START)
   const words = new Int32Array(64)
   const { length } = text
-  // One unit for the mark of the end, and four for the length.
+  // One unit for the end marker, and four for the length.
   const blocks = Math.ceil((length + 5) / 32)
   for (let block = 0; block < blocks; block += 1) {
     for (let i = 0; i < 16; i += 1) {
@@ -42,7 +42,7 @@ export function sha256(text: string): string {
   return Array.from(state, (word) => (word >>> 0).toString(16).padStart(8, '0')).join('')
 }
 
-/** A unit of the text, padded by a bit that is set, and bits that are not. */
+/** Returns a unit of the text, or of its padding: a 1 bit and then 0 bits. */
 function unitAt(text: string, at: number): number {
   if (at < text.length) return text.charCodeAt(at)
   return at === text.length ? 0x8000 : 0

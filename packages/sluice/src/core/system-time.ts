@@ -4,21 +4,22 @@ interface NodeProcess {
 }
 
 /**
- * createSystemTime makes a function that reads the system's time in whole microseconds since 1970
- * and never goes backwards. It looks for its source at the first reading, not before: edge runtimes
- * have no time while modules load, and test runners install fake timers late.
+ * createSystemTime returns a function that reads the system's time in whole microseconds since 1970
+ * and never goes backwards. It selects its time source at the first reading, not before: edge
+ * runtimes have no time while modules load, and test runners may install fake timers later.
  *
- * It follows fake timers as long as they are installed, also back into real time: there it goes on
- * from its last instant. It notices them by the identity of `Date.now` and `setTimeout`, two
- * comparisons for each reading; those of `performance` and `process.hrtime` cost four times as much.
+ * It follows fake timers while they are installed. When they are removed, it continues in real time
+ * from its last instant. It detects them by the identity of `Date.now` and `setTimeout`, two
+ * comparisons per reading; comparing `performance` and `process.hrtime` would cost four times as
+ * much.
  */
 export function createSystemTime(): () => number {
-  // Those of the real source; undefined before the first reading, and while time is faked.
+  // Identities at the real source; undefined before the first reading and while time is fake.
   let dateNow: unknown
   let timeout: unknown
   let tick: NodeProcess['hrtime']
   let zeroUs = 0
-  // Of the fake source.
+  // State of the fake source.
   let lastUs = 0
   let shiftUs = 0
 
@@ -28,7 +29,7 @@ export function createSystemTime(): () => number {
     return time[0] * 1_000_000 + zeroUs + ((time[1] / 1_000) | 0)
   }
 
-  /** Reads the time where the source may have been exchanged since the last reading. */
+  /** Reads the time if the source may have changed since the last reading. */
   function elsewhere(): number {
     if (dateNow !== undefined) {
       lastUs = real()
@@ -52,13 +53,13 @@ export function createSystemTime(): () => number {
   return () => (Date.now !== dateNow || setTimeout !== timeout ? elsewhere() : real())
 }
 
-/** The time by fake timers, if they are installed; else undefined. */
+/** Returns the time of fake timers if they are installed; else undefined. */
 function readFake(): number | undefined {
   const isDateFake = !/\[native code\]/.test(Function.prototype.toString.call(Date.now))
   // Fake timers replace the object as a whole.
   const isPerformanceFake = Object.prototype.toString.call(performance) !== '[object Performance]'
   if (isDateFake && isPerformanceFake) {
-    // Only the date follows setSystemTime(), and only the other one has parts of a millisecond.
+    // Only Date follows setSystemTime(), and only performance has fractions of a millisecond.
     return Date.now() * 1_000 + Math.round((performance.now() % 1) * 1_000)
   }
   if (isDateFake) return Math.round(Date.now() * 1_000)
@@ -66,7 +67,7 @@ function readFake(): number | undefined {
   return Math.round((performance.timeOrigin + performance.now()) * 1_000)
 }
 
-/** The same clock as performance.now(), and in Node cheaper to read; the others have no better one. */
+/** Returns the clock of performance.now() in a form that is cheaper to read in Node. */
 function tickOf(process: NodeProcess | undefined): NodeProcess['hrtime'] {
   if (process?.versions?.node) return process.hrtime
   return () => {
@@ -76,7 +77,7 @@ function tickOf(process: NodeProcess | undefined): NodeProcess['hrtime'] {
   }
 }
 
-/** What `tick` gives when performance.now() is 0. Reading it first makes the difference too small. */
+/** Returns the value of `tick` at performance.now() = 0, at most slightly too small. */
 function zeroOf(tick: NodeProcess['hrtime']): number {
   let zeroUs = Number.NEGATIVE_INFINITY
   for (let i = 0; i < 10; i += 1) {

@@ -6,9 +6,9 @@ import { anyKey, usableKey } from './usable-key.ts'
 const long = 'x'.repeat(1_025)
 
 describe('usableKey', () => {
-  it('leaves a key as it is', () => expect(hostileKeys.map(usableKey)).toEqual(hostileKeys))
+  it('returns a valid key unchanged', () => expect(hostileKeys.map(usableKey)).toEqual(hostileKeys))
 
-  it('makes different keys of different texts that are none, the same in every process', () => {
+  it('turns different invalid texts into different keys, the same in every process', () => {
     const all = ['', long, `${long}y`, `${'x'.repeat(1_024)}y`, 'sluice:', 'sluice:text:1']
     const keys = all.map(usableKey)
     expect(keys.every(isKey)).toBe(true)
@@ -18,13 +18,13 @@ describe('usableKey', () => {
     )
   })
 
-  it('tells long texts apart that differ in a lone surrogate only', () =>
+  it('distinguishes long texts that differ only in a lone surrogate', () =>
     expect(usableKey(`\ud800${long}`)).not.toBe(usableKey(`\udfff${long}`)))
 
-  it('gives nobody the key that stands for another', () =>
+  it('never returns a key that a client could send', () =>
     expect(usableKey(usableKey(long))).not.toBe(usableKey(long)))
 
-  it('counts what a parser makes of a parameter that came twice', () => {
+  it('counts the arrays and objects of repeated parameters', () => {
     const query = Object.assign(Object.create(null), { a: 'alice' })
     const all = [['alice'], ['alice', 'bob'], ['alice,bob'], [], {}, query, { a: [long] }]
     const keys = all.map(usableKey)
@@ -34,7 +34,7 @@ describe('usableKey', () => {
     expect(usableKey(JSON.stringify(['alice']))).not.toBe(keys[0])
   })
 
-  it('counts what is nested too deeply to be read', () => {
+  it('counts values that are nested too deeply for JSON', () => {
     const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
     expect(() => JSON.stringify(deep)).toThrow(RangeError)
     expect(isKey(usableKey(deep))).toBe(true)
@@ -57,19 +57,19 @@ describe('usableKey', () => {
     ['a map', new Map()],
     ['a cycle', () => cycle],
     ['a revoked proxy', () => proxy],
-  ])('says what is wrong with %s', (name, made) => {
+  ])('throws for %s, and says why', (name, made) => {
     const key = typeof made === 'function' && name !== 'a function' ? made() : made
     expect(() => usableKey(key)).toThrow(expect.objectContaining({ code: 'SLUICE_KEY' }))
   })
 })
 
 describe('anyKey', () => {
-  it('is usableKey of what a client can send', () => {
+  it('equals usableKey for values that a client can send', () => {
     const all = ['', 'alice', long, ['alice'], { a: 'alice' }]
     expect(all.map(anyKey)).toEqual(all.map(usableKey))
   })
 
-  it('takes anything else for its text', () => {
+  it('converts anything else to a string', () => {
     class Id {
       toString() {
         return 'id-1'

@@ -1,17 +1,17 @@
 import { checkKey, isKey } from './key.ts'
 import { sha256 } from './sha256.ts'
 
-/** What the keys begin with that stand for others. A key that begins so by itself is hashed, too. */
+/** The prefix of keys that replace others. A key that starts with it by itself is hashed, too. */
 const MARK = 'sluice:'
 
 /**
- * usableKey makes a key of what an application reads from a request, which a client may have made
- * up: the answer always counts, and is never an error that the client can cause.
+ * usableKey converts a value that an application reads from a request, and that the client may have
+ * forged, to a valid key. So every request is counted, and no client can cause an error.
  *
- * A key is itself. An empty or too long text, and one that begins with `sluice:`, is
- * `sluice:text:` and its SHA-256, so that it meets no other key. An array or a plain object, such as
- * a query parameter that came twice, is `sluice:json:` and the SHA-256 of its JSON. Anything else is
- * a mistake of the application: `SLUICE_KEY`.
+ * A valid key stays as it is. An empty or over-long string, or one that starts with `sluice:`,
+ * becomes `sluice:text:` and its SHA-256, so that it equals no other key. An array or a plain
+ * object, such as a repeated query parameter, becomes `sluice:json:` and the SHA-256 of its JSON.
+ * Anything else is a bug of the application and throws `SLUICE_KEY`.
  */
 export function usableKey(key: unknown): string {
   const known = textKey(key)
@@ -21,8 +21,8 @@ export function usableKey(key: unknown): string {
 }
 
 /**
- * anyKey is `usableKey` for libraries that take any value for a key: what would be a mistake counts
- * as its text, so that all requests without a key are one client, `undefined`.
+ * anyKey is `usableKey` for libraries that accept any value as a key. Other values count as their
+ * text, so that all requests without a key are one client, `undefined`.
  */
 export function anyKey(key: unknown): string {
   return textKey(key) ?? usableKey(String(key))
@@ -35,7 +35,7 @@ function textKey(key: unknown): string | undefined {
   return json === undefined ? undefined : `${MARK}json:${sha256(json)}`
 }
 
-/** JSON of an array or a plain object; undefined for what no parser makes of a request. */
+/** Returns the JSON of an array or a plain object; undefined for values that no parser produces. */
 function jsonOf(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   try {
@@ -43,7 +43,7 @@ function jsonOf(value: unknown): string | undefined {
     const isPlain = prototype === Object.prototype || prototype === null
     return isPlain || Array.isArray(value) ? JSON.stringify(value) : undefined
   } catch (error) {
-    // Only a client nests so deeply, and all that do are one.
+    // Only an attacker nests so deeply. All such values share one key.
     return error instanceof RangeError ? '' : undefined
   }
 }

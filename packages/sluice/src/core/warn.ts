@@ -6,14 +6,14 @@ interface WarningProcess {
 /** warningCodes lists every code a warning may carry, with its meaning in one line. */
 export const warningCodes = {
   SLUICE_PER_PROCESS: 'one of several processes keeps its limits in its own memory',
-  SLUICE_TRUST_PROXY: 'a framework trusts proxies, and rateLimit was not told of any',
+  SLUICE_TRUST_PROXY: 'a framework trusts proxies, but trustProxy of rateLimit is not set',
 } as const
 
 const told = new Set<string>()
 
 /**
- * warnOnce warns of a setting that is probably a mistake, once for each text in a process: by
- * `process.emitWarning` where there is one, else by `console.warn`.
+ * warnOnce warns about a setting that is probably a mistake, once per text and process: by
+ * `process.emitWarning` if it exists, else by `console.warn`.
  */
 export function warnOnce(code: keyof typeof warningCodes, message: string): void {
   if (told.has(message)) return

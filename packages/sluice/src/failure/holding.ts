@@ -18,8 +18,8 @@ export interface Holding {
   acquire(call: Asked, isCounted: boolean): Promise<Acquired>
   /**
    * Ends the holds of a permit, and charges `change`; negative units are refunded. Never rejects. A
-   * request that could not be sent is retried for `holdUs`. One that was sent is not, since the store
-   * may have executed it; at worst its units come back when the hold ends.
+   * request that could not be sent is retried for `holdUs`. One that was sent is not, since the
+   * store may have executed it; at worst its units come back when the hold ends.
    */
   finish(call: Asked, held: Held, change: Cost, holdUs: number): Promise<void>
   /** Restarts the holds of a permit now; undefined if they have ended or the store did not answer. */

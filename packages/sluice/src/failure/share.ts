@@ -3,13 +3,14 @@ import { mulDiv, mulSub } from '../core/exact.ts'
 import type { Rule } from '../core/rule.ts'
 
 /**
- * shareOf returns the part of a rule that one node of a fleet enforces alone: the capacity divided by
- * `fleetSize`, rounded down, at least 1. In any interval all nodes together admit at most what the rule
- * does. With more nodes than capacity, they admit at most limit · t / per and one unit per node.
+ * shareOf returns the part of a rule that one node of a fleet enforces alone: the capacity divided
+ * by `fleetSize`, rounded down, at least 1. In any interval all nodes together admit at most what
+ * the rule does. With more nodes than capacity, they admit at most limit · t / per and one unit per
+ * node.
  *
- * Rules that refill continuously do so at exactly limit / (per · fleetSize). Windows keep their length:
- * shorter ones could be used twice within `per`. With more nodes than units, each window has one unit
- * and is longer instead.
+ * Rules that refill continuously do so at exactly limit / (per · fleetSize). Windows keep their
+ * length: shorter ones could be used twice within `per`. With more nodes than units, each window
+ * has one unit and is longer instead.
  */
 export function shareOf(rule: Rule, fleetSize: number): Rule {
   if (fleetSize === 1 || rule.capacity === Number.POSITIVE_INFINITY) return rule

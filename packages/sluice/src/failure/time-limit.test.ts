@@ -20,8 +20,8 @@ function block(ms: number): void {
 const never = () => new Promise<never>(() => {})
 
 /**
- * Makes calls on an event loop that is blocked for `busyMs` per turn, until all have an answer. Returns
- * the shortest and longest call, and the longest turn.
+ * Makes calls on an event loop that is blocked for `busyMs` per turn, until all have an answer.
+ * Returns the shortest and longest call, and the longest turn.
  */
 async function askWhileBusy(busyMs: number, ask: () => Promise<unknown>) {
   const tookMs: number[] = []

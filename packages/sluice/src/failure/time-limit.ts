@@ -17,12 +17,12 @@ export interface Timed {
 
 /**
  * TimeLimit enforces one limit on any number of calls with a single timer. After the event loop was
- * blocked, timers fire before sockets are read, and delayed requests have not been sent yet. So sockets
- * are read once more before a call fails. And once per call, a block postpones the deadline by a moment,
- * in which the call can be sent and answered.
+ * blocked, timers fire before sockets are read, and delayed requests have not been sent yet. So
+ * sockets are read once more before a call fails. And once per call, a block postpones the deadline
+ * by a moment, in which the call can be sent and answered.
  *
- * However busy the event loop is, no call takes longer than the limit, two turns of the loop and 30 ms:
- * one turn until the timer fires, and one until the sockets are read or the timer fires again.
+ * However busy the event loop is, no call takes longer than the limit, two turns of the loop and 30
+ * ms: one turn until the timer fires, and one until the sockets are read or the timer fires again.
  */
 export interface TimeLimit {
   /** Starts the time of a call at `nowMs`. The call fails at its deadline. */

@@ -1,6 +1,6 @@
 /**
- * Address is an IP address: the 16-bit groups of IPv6. An IPv4 address is one too, in the block
- * ::ffff:0:0/96 that is mapped to it, so that both spellings of a client are one.
+ * Address is an IP address as the 16-bit groups of IPv6. IPv4 addresses are in the block
+ * ::ffff:0:0/96 of mapped addresses, so that both spellings of a client are equal.
  */
 export type Address = readonly number[]
 
@@ -9,7 +9,10 @@ const GROUPS = 8
 /** The longest text of an address: 8 groups, the last two dotted, a zone aside. */
 const LONGEST = 45
 
-/** parseAddress reads an IPv4 or IPv6 address, without brackets, port or zone; undefined if it is none. */
+/**
+ * parseAddress parses an IPv4 or IPv6 address without brackets, port or zone; undefined if it is
+ * invalid.
+ */
 export function parseAddress(text: string): Address | undefined {
   if (text.length === 0 || text.length > LONGEST) return undefined
   if (!text.includes(':')) {
@@ -19,7 +22,7 @@ export function parseAddress(text: string): Address | undefined {
   return parseGroups(text)
 }
 
-/** Four decimal numbers, without leading zeros: some read those as octal. */
+/** Parses four decimal numbers without leading zeros, which some parsers read as octal. */
 function parseDotted(text: string): number[] | undefined {
   const parts = text.split('.')
   if (parts.length !== 4) return undefined
@@ -42,7 +45,7 @@ function parseGroups(text: string): Address | undefined {
   return [...head, ...zeros, ...tail]
 }
 
-/** Groups with colons between; those at the end of an address may be dotted. */
+/** Parses groups separated by colons. The end of an address may be in dotted form. */
 function groupsOf(half: string, isEnd: boolean): number[] | undefined {
   if (half === '') return []
   const groups: number[] = []
@@ -62,8 +65,8 @@ function isV4(address: Address): boolean {
 }
 
 /**
- * addressText is the one text of an address, or of the network of its first `bits` bits for IPv6:
- * `'192.0.2.1'`, `'2001:db8:0:7::/64'`. Zeros are not shortened otherwise.
+ * addressText returns the canonical text of an address, or of the network of its first `bits` bits
+ * for IPv6: `'192.0.2.1'`, `'2001:db8:0:7::/64'`. Zeros are not shortened otherwise.
  */
 export function addressText(address: Address, bits: number): string {
   if (isV4(address)) {
@@ -75,18 +78,21 @@ export function addressText(address: Address, bits: number): string {
   return bits === 128 ? text : `${text}/${bits}`
 }
 
-/** The first `bits` bits of a group. */
+/** Returns a mask of the first `bits` bits of a group. */
 function maskOf(bits: number): number {
   if (bits <= 0) return 0
   return bits >= 16 ? 0xffff : (0xffff << (16 - bits)) & 0xffff
 }
 
-/** AddressSet is addresses and blocks of them. */
+/** AddressSet is a set of addresses and CIDR blocks. */
 export interface AddressSet {
   has(address: Address): boolean
 }
 
-/** parseBlock reads `'10.0.0.0/8'`, `'2001:db8::/32'` or a single address; undefined if it is none. */
+/**
+ * parseBlock parses `'10.0.0.0/8'`, `'2001:db8::/32'` or a single address; undefined if it is
+ * invalid.
+ */
 export function parseBlock(text: string): AddressSet | undefined {
   const [start, length, ...rest] = text.split('/')
   const address = parseAddress(start)

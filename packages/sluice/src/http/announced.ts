@@ -2,22 +2,22 @@ import type { RuleDecision } from '../core/decision.ts'
 import { mulDiv } from '../core/exact.ts'
 import type { Rule } from '../core/rule.ts'
 
-/** Field is a header field of a response: name, in lower case since that is quicker, and value. */
+/** Field is a header field of a response: its name, in lower case for speed, and its value. */
 export type Field = readonly [name: string, value: string]
 
-/** Announced is the policy that clients are told of a rule: `quota` units in `windowS` seconds. */
+/** Announced is the policy of a rule that clients see: `quota` units in `windowS` seconds. */
 export interface Announced {
   readonly rule: string
-  /** How an item of RateLimit begins: the name, and `;r=`. */
+  /** The start of an item of RateLimit: the name and `;r=`. */
   readonly head: string
   readonly quota: number
-  /** Whole seconds, above 0; 0 where units are held. */
+  /** Whole seconds, above 0; 0 if the rule holds units. */
   readonly windowS: number
-  /** Whether `quota` is of units held at once, which have no window. */
+  /** Whether `quota` is units held at once, which have no window. */
   readonly holds: boolean
 }
 
-/** Announcements are what is the same for every request that is held to the same rules. */
+/** Announcements are the parts of header fields that depend only on the rules. */
 export interface Announcements {
   /** One for each rule that has a limit, in their order. */
   readonly all: readonly Announced[]
@@ -33,7 +33,7 @@ const LARGEST_INTEGER = 999_999_999_999_999
 
 const known = new WeakMap<readonly Rule[], Announcements>()
 
-/** announcementsOf builds what is said of rules, once for each list. */
+/** announcementsOf builds the announcements of a list of rules, once per list. */
 export function announcementsOf(rules: readonly Rule[]): Announcements {
   let announcements = known.get(rules)
   if (!announcements) {
@@ -52,19 +52,22 @@ function announce(rules: readonly Rule[]): Announcements {
     return `${quota};w=${windowS}${capacity < limit ? `;sluice-burst=${capacity}` : ''}`
   })
   const items = parts.map((part, i) => `${quoted(all[i].rule)};q=${part}`)
-  // The older drafts have no unit but requests in a window.
+  // The older drafts support only requests in a window.
   const rates = parts.filter((_, i) => !all[i].holds)
   return { all, items, named: policyField(items), anonymous: policyField(rates) }
 }
 
-/** policyField is RateLimit-Policy with these items; an empty field would be malformed. */
+/**
+ * policyField returns RateLimit-Policy with these items; undefined for none, since an empty field
+ * is malformed.
+ */
 export function policyField(items: readonly string[]): Field | undefined {
   return items.length > 0 ? ['ratelimit-policy', items.join(', ')] : undefined
 }
 
 /**
- * A rule that never has its whole limit at once is announced by its rate, so that a client can pace
- * itself; any other by its capacity, and the time in which that comes back.
+ * Announces a rule whose capacity is below its limit by its rate, so that clients can pace
+ * themselves, and any other rule by its capacity and the time in which that refills.
  */
 function announcedOf(rule: Rule): Announced {
   const { name, limit, perUs, capacity, fullUs, fullRest, algorithm } = rule
@@ -81,10 +84,10 @@ function announcedOf(rule: Rule): Announced {
 }
 
 /**
- * secondsOf is the effective window of a rule that has `remaining` left: the whole seconds within
- * which a client can use no more. What is left never suggests a higher rate than the policy does, and
- * while something is left the window is never longer than that of the policy. With nothing left it is
- * the time to the next unit, whatever that is: a client that waits so long is admitted.
+ * secondsOf returns the effective window for `remaining` units, in whole seconds. The remaining
+ * units never suggest a higher rate than the policy. While units remain, the window is never longer
+ * than that of the policy. Without remaining units it is the time to the next unit: a client that
+ * waits that long is admitted.
  */
 export function secondsOf(each: RuleDecision, policy: Announced | undefined): number {
   if (each.retryAfterMs > 0) return Math.ceil(each.retryAfterMs / 1_000)
@@ -97,8 +100,8 @@ export function secondsOf(each: RuleDecision, policy: Announced | undefined): nu
 }
 
 /**
- * unitsOf is what a client is told to have left for so many seconds. A refusal names a short time,
- * and with all that is left would suggest a higher rate than the policy does.
+ * unitsOf returns the remaining units to announce for a number of seconds. After a refusal the time
+ * is short, and all remaining units would suggest a higher rate than the policy.
  */
 export function unitsOf(
   each: RuleDecision,
@@ -116,12 +119,12 @@ function unitsLeft({ remaining }: RuleDecision, quota: number): number {
   return remaining < quota ? remaining : quota
 }
 
-/** isHeld tells whether a rule is known to hold units; `i` is where it probably is. */
+/** isHeld tells whether a rule is known to hold units. `i` is its likely index. */
 export function isHeld(announced: Announcements, rule: string, i: number): boolean {
   return policyOf(announced, rule, i)?.holds === true
 }
 
-/** policyOf finds the policy of a rule; `i` is where it probably is. */
+/** policyOf finds the policy of a rule. `i` is its likely index. */
 export function policyOf({ all }: Announcements, rule: string, i: number): Announced | undefined {
   if (i < all.length && all[i].rule === rule) return all[i]
   for (let j = 0; j < all.length; j += 1) if (all[j].rule === rule) return all[j]
@@ -131,7 +134,7 @@ export function policyOf({ all }: Announcements, rule: string, i: number): Annou
 const MOST_NAMES = 1_000
 const names = new Map<string, string>()
 
-/** quoted is a name as a string of RFC 9651; names of rules are printable ASCII. */
+/** quoted returns a name as a string of RFC 9651. Names of rules are printable ASCII. */
 export function quoted(name: string): string {
   let text = names.get(name)
   if (text === undefined) {

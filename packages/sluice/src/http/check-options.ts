@@ -32,10 +32,10 @@ const NAMES: readonly string[] = [
   'onError',
 ]
 
-/** Options that people know from other libraries, where a limit is an option. */
+/** Options of other libraries, in which a limit is an option. */
 const RATES: readonly string[] = ['windowMs', 'max', 'limit', 'per', 'ttl', 'timeWindow', 'points']
 
-/** Checked is the options with everything looked up. */
+/** Checked is the checked and completed options. */
 export interface Checked {
   readonly limiter: Limiter<RequestKey> | AsyncLimiter<RequestKey>
   readonly trust: Trust
@@ -78,7 +78,7 @@ export function checkHttp(options: RateLimitOptions<never, never>, hasIp: boolea
   }
 }
 
-/** checkGiven throws for what is no options at all: a rule on its own is what many write first. */
+/** checkGiven throws if the options are not an object, or are a rule or limiter, a common mistake. */
 export function checkGiven(options: unknown, hint = ''): asserts options is object {
   const [first] = Array.isArray(options) ? options : [options]
   if (isRule(first)) throw wrong('options must be an object, got a rule. Pass { rules: … }.')
@@ -198,7 +198,7 @@ function blocksOf(name: string, texts: readonly string[]): AddressSet {
   return { has: (address: Address) => blocks.some((block) => block.has(address)) }
 }
 
-/** Names that Express and Fastify have for networks. */
+/** The names of networks in Express and Fastify. */
 const NETWORKS: Readonly<Record<string, string>> = {
   loopback: "'127.0.0.0/8', '::1'",
   linklocal: "'169.254.0.0/16', 'fe80::/10'",

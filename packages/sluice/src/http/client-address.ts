@@ -1,52 +1,51 @@
 import { type Address, type AddressSet, parseAddress } from './address.ts'
 
-/** What a client's address is found from. */
+/** AddressSource is the data from which a client's address is derived. */
 export interface AddressSource {
-  /** The other end of the connection; undefined where nobody knows. */
+  /** The remote address of the connection; undefined if the platform does not tell it. */
   readonly peer: string | undefined
   header(name: string): string | undefined
-  /** The address that the framework has found by its own setting for proxies, where it has one. */
+  /** The address that the framework derived by its own proxy setting, if it has one. */
   readonly frameworkIp?: string
-  /** What that setting is called, if it trusts any proxy. */
+  /** The name of that setting, if it trusts any proxy. */
   readonly frameworkTrust?: string
 }
 
 /**
- * Trust says which proxies are believed when they tell whom they speak for: so many, those in certain
- * networks, or those that the framework believes. Any other header is what a client made up.
+ * Trust is the proxies whose forwarding headers are trusted: a number of them, those in certain
+ * networks, or those that the framework trusts. Any other header may be forged by the client.
  */
 export type Trust = number | 'framework' | AddressSet
 
-/** Longer chains than this are cut: nobody has so many proxies. */
+/** Longer proxy chains are cut. */
 const MOST_HOPS = 64
 
-/** The longest header that is looked at, from its end. */
+/** Only this many characters at the end of a header are read. */
 const LONGEST_HEADER = 4_096
 
-/** Found is a client's address as far as it can be told. */
+/** Found is a client's address as far as it is known. */
 export interface Found {
   readonly address: Address | undefined
-  /** Whether the address is a proxy's, which spoke for somebody whom it did not name. */
+  /** Whether the address is that of a proxy that did not name its client. */
   readonly isVague: boolean
-  /** Who it may be all the same. */
+  /** Other possible addresses of the client. */
   readonly others?: readonly Address[]
 }
 
 /**
- * clientAddress goes from the connection back through the proxies that are trusted, and gives the
- * first address that is not one of them. Where a trusted proxy wrote something that is no address,
- * that is as far as anybody can see: the proxy's own address counts. So it does where there are
- * both kinds of header and they name different clients, since a proxy writes one of them and the
- * client can write the other.
+ * clientAddress walks from the connection back through trusted proxies, and returns the first
+ * address that is not one of them. If an entry cannot be parsed, the proxy that wrote it counts as
+ * the client. The same holds if both kinds of header are present and name different clients, since
+ * a proxy may write one of them and the client the other.
  */
 export function clientAddress(source: AddressSource, trust: Trust): Found {
   const peer = typeof source.peer === 'string' ? readAddress(source.peer) : undefined
   if (trust === 'framework') {
-    // Express and Koa pass on whatever text is in the header.
+    // Express and Koa pass any text in the header, even if it is not an address.
     const address = readAddress(source.frameworkIp ?? '')
     return { address: address ?? peer, isVague: !address && Boolean(peer ?? source.frameworkIp) }
   }
-  // Behind a platform's own proxy nobody knows the connection, only how many proxies there are.
+  // Behind a platform's proxy the connection is unknown, but the number of proxies is known.
   const isHidden = source.peer === undefined && typeof trust === 'number'
   if ((!peer && !isHidden) || trust === 0) return { address: peer, isVague: false }
   const list = source.header('x-forwarded-for')
@@ -61,7 +60,7 @@ export function clientAddress(source: AddressSource, trust: Trust): Found {
   return { address: peer, isVague: true, others }
 }
 
-/** Goes back through what proxies have written down, the last one written at the end. */
+/** Walks back through the entries of proxies, of which the last is the most recent. */
 function walk(
   peer: Address | undefined,
   trust: number | AddressSet,
@@ -77,7 +76,7 @@ function walk(
   return { address, isVague: false }
 }
 
-/** For whom an element of Forwarded says that it speaks. */
+/** Returns the `for` parameter of an element of Forwarded. */
 function forOf(element: string): string {
   for (const pair of splitFromEnd(element, ';')) {
     const value = /^\s*for\s*=\s*(.*)$/i.exec(pair)?.[1]
@@ -94,8 +93,8 @@ function tail(header: string): string {
 }
 
 /**
- * Splits at a separator that is not between quotation marks. It goes from the end, where the
- * nearest proxy has written, so that no quotation mark of a client can swallow that.
+ * Splits at separators outside quotation marks. It starts at the end, where the nearest proxy has
+ * written, so that a client's unbalanced quotation mark cannot hide that part.
  */
 function splitFromEnd(text: string, separator: string): string[] {
   const parts: string[] = []
@@ -111,14 +110,17 @@ function splitFromEnd(text: string, separator: string): string[] {
   return parts.reverse()
 }
 
-/** Tells whether an odd number of backslashes comes before a place. */
+/** Tells whether an odd number of backslashes precedes an index. */
 function isEscaped(text: string, at: number): boolean {
   let first = at
   while (first > 0 && text[first - 1] === '\\') first -= 1
   return (at - first) % 2 === 1
 }
 
-/** Reads an address as servers and proxies write it: with a port, brackets, quotes or a zone. */
+/**
+ * readAddress parses an address as servers and proxies write it: with a port, brackets, quotes or a
+ * zone.
+ */
 export function readAddress(text: string): Address | undefined {
   let bare = text.trim()
   if (bare.startsWith('"') && bare.endsWith('"')) bare = bare.slice(1, -1)

@@ -9,11 +9,11 @@ import type { RequestLimit } from './request-limit.ts'
 import type { AnyRules } from './rule-types.ts'
 import { whenDone } from './when-done.ts'
 
-/** Next goes on with the request, or reports an error. */
+/** Next continues with the request, or reports an error. */
 type Next = (error?: unknown) => void
 
 /**
- * connect is `rateLimit` for Node's own requests and responses, as Express passes them, too.
+ * connect is `rateLimit` for Node's own requests and responses, which Express passes, too.
  */
 export function connect<
   Request extends IncomingMessage,
@@ -25,10 +25,10 @@ export function connect<
 ): (request: Request, response: Response, next: Next) => void {
   const guard = createGuard(options, framework !== undefined)
 
-  /** Writes what the guard says, and gives the entrance back if the request may go ahead. */
+  /** Writes the guard's headers or refusal, and returns the entrance if the request may go ahead. */
   function act(entrance: Entrance, request: Request, response: Response): Later<Entrance | false> {
     const { refusal, limit, delayMs, spent } = entrance
-    // Before all that may throw.
+    // Before anything that may throw.
     if (spent) {
       whenDone(request, response, (isWhole) => guard.finish(entrance, request, response, isWhole))
     }
@@ -80,8 +80,8 @@ export function connect<
 }
 
 /**
- * incomingOf is what the guard looks at of Node's request. Undefined if the connection has gone: a
- * request that was pipelined behind a hang-up has no address, and no client waits for its answer.
+ * incomingOf returns the guard's view of a Node request; undefined if the connection is closed: a
+ * request pipelined behind a hang-up has no address, and no client waits for its response.
  * `ofFramework` is the request as its framework passes it.
  */
 export function incomingOf<Request>(
@@ -92,17 +92,17 @@ export function incomingOf<Request>(
   const { socket } = request
   const peer = socket.remoteAddress
   if (socket.destroyed) return undefined
-  // A TCP connection that was reset has lost its peer only; a Unix socket has no address at all.
+  // A reset TCP connection has lost only its remote address; a Unix socket has neither address.
   if (peer === undefined && socket.localAddress !== undefined) return undefined
   return new NodeIncoming(request, peer, framework, ofFramework)
 }
 
-/** isGone tells whether the connection of a request has gone since `incomingOf`. */
+/** isGone tells whether the connection of a request was closed since `incomingOf`. */
 export function isGone({ socket }: IncomingMessage, response: ServerResponse): boolean {
   return socket.destroyed || response.closed
 }
 
-/** NodeIncoming is what the guard looks at of Node's request. */
+/** NodeIncoming is the guard's view of a Node request. */
 export class NodeIncoming<Request = never> {
   readonly #request: IncomingMessage
   readonly peer: string | undefined
@@ -139,7 +139,9 @@ export class NodeIncoming<Request = never> {
   }
 }
 
-/** Writes fields, and lets scripts of other origins read them where there are such. */
+/**
+ * Writes header fields, and exposes them to scripts of other origins if the request has an origin.
+ */
 function writeFields(
   request: IncomingMessage,
   response: ServerResponse,

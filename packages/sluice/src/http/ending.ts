@@ -6,9 +6,9 @@ import type { RequestPermit } from './request-limit.ts'
 /** Ending tells `finalCost` how a response has ended. */
 export interface Ending {
   /**
-   * Whether the client went away, or the handler threw, before the response was done. The answer then
-   * lowers the cost only if `finalCost` has read this: the status of a response that was never sent says
-   * nothing.
+   * Whether the client left, or the handler threw, before the response was finished. The result
+   * then lowers the cost only if `finalCost` has read this flag, since the status of an unsent
+   * response says nothing.
    */
   readonly aborted: boolean
 }
@@ -20,18 +20,18 @@ export type FinalCost<Request, Response, Cost = RequestCost> = (
   ending: Ending,
 ) => Later<Cost | undefined>
 
-/** Spent is a permit that the guard ends with the response, and what it was given for. */
+/** Spent is a permit that the guard ends with the response, and the call that it is for. */
 export interface Spent {
   readonly permit: RequestPermit
   readonly cost: RequestCost
   readonly rules: readonly Rule[]
-  /** The response ends once. */
+  /** Whether the response has not ended yet. */
   isOpen: boolean
 }
 
 /**
- * endPermit releases a permit, and settles what `finalCost` says. What is held is released whatever
- * happens; a `finalCost` that answers later holds it until then.
+ * endPermit settles a permit by `finalCost`, and releases it, even if `finalCost` throws. An
+ * asynchronous `finalCost` delays the release.
  */
 export function endPermit<Request, Response>(
   { permit, cost, rules }: Spent,
@@ -54,7 +54,7 @@ export function endPermit<Request, Response>(
   }
 }
 
-/** Releases also where a promise is rejected. */
+/** Releases the permit also if the promise rejects. */
 function released(permit: RequestPermit, done: Later<void>): Later<void> {
   if (!(done instanceof Promise)) return done
   return done.catch((error) => {

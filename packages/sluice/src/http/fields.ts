@@ -15,12 +15,12 @@ import {
 
 export type { Field }
 
-/** Dialect is a way to tell clients of their limits: X-RateLimit-* or one of the IETF's drafts. */
+/** Dialect is a format of rate-limit headers: X-RateLimit-* or one of the IETF's drafts. */
 export type Dialect = 'x' | 'draft-6' | 'draft-7' | 'draft-11'
 
-/** Facts are what the writers of one response have in common. */
+/** Facts are the data that all header writers of a response share. */
 interface Facts {
-  /** The rule that the fields of one rule describe, if any, its policy if that is known, and all rules. */
+  /** The rule for fields that describe one rule, if any; its policy, if known; and all rules. */
   readonly rule: RuleDecision | undefined
   readonly policy: Announced | undefined
   readonly all: readonly RuleDecision[]
@@ -75,7 +75,7 @@ const writers: Record<Dialect, (fields: Field[], facts: Facts) => void> = {
   },
 }
 
-/** The rest of an item. When held units come back is not known, so that they have no `t`. */
+/** Returns the rest of an item. Held units have no `t`, since their return is not known. */
 function leftOf(each: RuleDecision, policy: Announced | undefined): string {
   if (policy?.holds) return String(each.remaining)
   const seconds = secondsOf(each, policy)
@@ -86,14 +86,14 @@ function push(fields: Field[], field: Field | undefined): void {
   if (field !== undefined) fields.push(field)
 }
 
-/** dialects are all there are. */
+/** dialects lists all dialects. */
 export const dialects = Object.keys(writers) as Dialect[]
 
 const NONE: readonly Field[] = []
 
 /**
- * fieldsOf tells a client of its limits, on success as on refusal. Nothing is told where nobody
- * counted (a store that is away), or where there is no limit. `partition` is by `partitionOf`.
+ * fieldsOf returns the rate-limit headers, for admitted and refused requests. Requests that were not
+ * counted (the store is down) or have no limit carry none. `partition` is by `partitionOf`.
  */
 export function fieldsOf(
   wanted: readonly Dialect[],
@@ -115,8 +115,8 @@ export function fieldsOf(
 }
 
 /**
- * The rule that the fields of one rule describe: the deciding one, or where that holds units, the rate
- * of which the least part is left.
+ * Returns the rule for fields that describe one rule: the deciding one, or, if that holds units, the
+ * rate with the least remaining / capacity.
  */
 function rateOf(
   all: readonly RuleDecision[],
@@ -139,7 +139,7 @@ function isRate(each: RuleDecision, announced: Announcements, i: number): boolea
   return each.capacity !== Number.POSITIVE_INFINITY && !isHeld(announced, each.rule, i)
 }
 
-/** Whatever the rules would say, nothing passes before the block ends. */
+/** Adapts the decisions of rules to a block: nothing passes before it ends. */
 function blockedOf({ rules, retryAfterMs }: Decision): readonly RuleDecision[] {
   return rules.map((each) => ({
     ...each,
@@ -150,8 +150,8 @@ function blockedOf({ rules, retryAfterMs }: Decision): readonly RuleDecision[] {
 }
 
 /**
- * violatedOf are the names of the rules that a refused request is refused by: each that would refuse
- * it alone. A block holds for every rule that has a limit.
+ * violatedOf returns the names of the rules that refuse a request: each that would refuse it alone.
+ * A block counts for every rule that has a limit.
  */
 export function violatedOf({ rules, source }: Decision): string[] {
   return rules
@@ -161,9 +161,9 @@ export function violatedOf({ rules, source }: Decision): string[] {
 }
 
 /**
- * retryAfterOf is the value of Retry-After for a refusal: whole seconds, at least one, and never before
- * the rates would admit the request. Of held units only the latest time of their return is known, and
- * nearly all come back much earlier: where nothing else refuses, a client may try again in a second.
+ * retryAfterOf returns the value of Retry-After for a refusal: whole seconds, at least one, and
+ * never before the rates would admit the request. Held units usually come back long before their
+ * latest return: if nothing else refuses, a client may try again in a second.
  */
 export function retryAfterOf(decision: Decision, rules: readonly Rule[]): string {
   const { source, rules: all } = decision
@@ -176,7 +176,7 @@ export function retryAfterOf(decision: Decision, rules: readonly Rule[]): string
   return String(Math.max(1, Math.ceil(waitMs / 1_000)))
 }
 
-/** isFull tells a refusal for which only units that are held are missing. */
+/** isFull tells whether only rules that hold units refuse. */
 export function isFull(decision: Decision, rules: readonly Rule[]): boolean {
   const announced = announcementsOf(rules)
   const violated = violatedOf(decision)
@@ -190,22 +190,25 @@ export function holdsAny(rules: readonly Rule[]): boolean {
 }
 
 /**
- * exposed is the value of Access-Control-Expose-Headers that lets scripts read the fields, besides
- * `others`, which it was before.
+ * exposed returns the value of Access-Control-Expose-Headers that lets scripts read the fields, in
+ * addition to its previous value `others`.
  */
 export function exposed(fields: readonly Field[], others?: unknown): string {
   const names = [...fields.map(([name]) => spelt(name)), 'Retry-After']
   return (others === undefined ? names : [others, ...names]).join(', ')
 }
 
-/** The usual spelling, for people who read it: X-RateLimit-Limit. */
+/** Returns the usual spelling for human readers: X-RateLimit-Limit. */
 function spelt(name: string): string {
   return name
     .replace(/ratelimit/, 'RateLimit')
     .replace(/(^|-)[a-z]/g, (first) => first.toUpperCase())
 }
 
-/** hasOrigin looks through raw headers: to have a platform sort them into an object takes longer. */
+/**
+ * hasOrigin tells whether there is an Origin header. Searching raw headers is faster than
+ * `headers`.
+ */
 export function hasOrigin({ rawHeaders }: { readonly rawHeaders: readonly string[] }): boolean {
   for (let i = 0; i < rawHeaders.length; i += 2) {
     if (rawHeaders[i].length === 6 && rawHeaders[i].toLowerCase() === 'origin') return true

@@ -1,22 +1,22 @@
 import { type NodeRequest, type NodeResponse, whenDone } from './when-done.ts'
 
-/** Following is a request whose response is followed to its end. */
+/** Following is a request whose response is observed until its end. */
 export interface Following {
   readonly method: string
-  /** Node's request and response, where they are known: they tell the end by themselves. */
+  /** Node's request and response, if known: their events report the end. */
   readonly node?: { readonly incoming: NodeRequest; readonly outgoing: NodeResponse }
-  /** Else this is aborted when the client goes away; some platforms leave it out. */
+  /** Otherwise, a signal that aborts when the client leaves. Some platforms have none. */
   readonly signal: AbortSignal | undefined
   respond(): Promise<Response>
   /**
-   * Called when the response has ended; `isWhole` is false if the client went away, or the handler or its
-   * stream failed, before that. `response` is 499 where there was none yet, and 500 where the handler threw.
-   * May be called again; only the first call counts.
+   * Called when the response has ended. `isWhole` is false if the client left, or the handler or
+   * its stream failed, before that. `response` is 499 if there was none yet, and 500 if the handler
+   * threw. May be called again; only the first call counts.
    */
   end(response: Response, isWhole: boolean): void
 }
 
-/** followResponse gives the response, with a body that tells when it has ended. */
+/** followResponse returns the response with a body that reports its end. */
 export async function followResponse(following: Following): Promise<Response> {
   const { method, node, respond } = following
   const signal = node ? undefined : following.signal
@@ -32,8 +32,9 @@ export async function followResponse(following: Following): Promise<Response> {
   try {
     response = await respond()
     if (node) return response
-    // A response to HEAD has no body, whatever the handler gives it. Some platforms take no response, or
-    // one of their own, for a connection that changes its protocol.
+    // A response to HEAD has no body, even if the handler returns one. For an upgraded connection
+    // some
+    // platforms expect no response, or one of their own.
     if (method !== 'HEAD' && response instanceof Response && response.body) {
       return new Response(followed(response.body, end), response)
     }
@@ -46,7 +47,7 @@ export async function followResponse(following: Following): Promise<Response> {
   }
 }
 
-/** dropped is returned for a client that has gone: 499, as nginx logs it. No client reads it. */
+/** dropped returns the response for a client that has left: 499, as in nginx. No client reads it. */
 export function dropped(): Response {
   return new Response(null, { status: 499 })
 }

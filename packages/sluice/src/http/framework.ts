@@ -1,39 +1,45 @@
 import { warnOnce } from '../core/warn.ts'
 
-/** Framework is how a framework finds the address of a client, by a setting of its own for proxies. */
+/** Framework reads a client's address as a framework derives it by its own proxy setting. */
 export interface Framework<Request> {
-  /** The setting, as messages call it, if it trusts any proxy; else undefined. */
+  /** Returns the setting's name for messages if it trusts any proxy; else undefined. */
   trusting(request: Request): string | undefined
-  /** The address that the framework has found; whatever a client wrote if it trusts everybody. */
+  /**
+   * Returns the framework's address, which the client can forge if the framework trusts all
+   * proxies.
+   */
   ip(request: Request): string | undefined
 }
 
-/** The setting of Express for proxies, as far as it is used. */
+/** The part of Express's request that has the proxy setting. */
 interface ExpressRequest {
   readonly app?: { get?(name: string): unknown }
   readonly ip?: string
 }
 
-/** ofExpress is what Express has for proxies: `app.set('trust proxy', …)`. */
+/** ofExpress reads Express's proxy setting: `app.set('trust proxy', …)`. */
 export const ofExpress: Framework<ExpressRequest> = {
   trusting: ({ app }) => (app?.get?.('trust proxy') ? "Express's `trust proxy`" : undefined),
   ip: ({ ip }) => ip,
 }
 
-/** ofFastify is what Fastify has: `fastify({ trustProxy })`. Only then do requests have `ips`. */
+/**
+ * ofFastify reads Fastify's proxy setting: `fastify({ trustProxy })`. Requests have `ips` only with
+ * it.
+ */
 export const ofFastify: Framework<{ readonly ip?: string; readonly ips?: unknown }> = {
   trusting: ({ ips }) => (ips === undefined ? undefined : "Fastify's `trustProxy`"),
   ip: ({ ip }) => ip,
 }
 
-/** ofKoa is what Koa has: `app.proxy`. */
+/** ofKoa reads Koa's proxy setting: `app.proxy`. */
 export const ofKoa: Framework<{ readonly app: { readonly proxy?: boolean }; readonly ip: string }> =
   {
     trusting: ({ app }) => (app.proxy ? "Koa's `app.proxy`" : undefined),
     ip: ({ ip }) => ip,
   }
 
-/** warnOfProxies warns once that a framework trusts proxies, and `rateLimit` was not told of any. */
+/** warnOfProxies warns once that a framework trusts proxies, but `trustProxy` is not set. */
 export function warnOfProxies(setting: string): void {
   warnOnce(
     'SLUICE_TRUST_PROXY',

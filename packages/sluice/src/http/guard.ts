@@ -19,37 +19,37 @@ import { type RequestKey, requestKeys } from './request-key.ts'
 import type { RequestLimit, RequestPermit } from './request-limit.ts'
 import type { AnyRules } from './rule-types.ts'
 
-/** Incoming is what the guard looks at of a request, whatever the framework. */
+/** Incoming is the guard's view of a request, the same for all frameworks. */
 export interface Incoming extends AddressSource {
   readonly method: string
 }
 
-/** Entrance is what becomes of a request. */
+/** Entrance is the guard's result for a request. */
 export interface Entrance {
-  /** What goes into the response, refused or not. */
+  /** The header fields of the response, admitted or refused. */
   readonly fields: readonly Field[]
   /** Set if the request may not go ahead. */
   readonly refusal: Refusal | undefined
-  /** What the handler may read; undefined if the request is not counted, or does not go ahead. */
+  /** The data for the handler; undefined if the request is not counted or is refused. */
   readonly limit: RequestLimit | undefined
-  /** How long the request is held for its slot, in milliseconds. */
+  /** How long to delay the request until its slot, in milliseconds. */
   readonly delayMs: number
-  /** Set if the end of the response is to be told. */
+  /** Set if the adapter must call `finish` after the response. */
   readonly spent: Spent | undefined
 }
 
-/** Guard decides about requests: the spine that all adapters share. */
+/** Guard decides about requests. All adapters share it. */
 export interface Guard<Request, Response> {
   readonly limiter: Limiter | AsyncLimiter
-  /** At once where everything that it needs answers at once. */
+  /** Decides about a request; synchronously if the store and all options are synchronous. */
   enter(request: Request, incoming: Incoming): Entrance | Promise<Entrance>
   /**
-   * After the response: releases what the request holds, and settles what it turned out to cost.
-   * `isWhole` is false if the client went away, or the handler threw, before the response was done.
+   * Ends a request after its response: releases its holds, and settles its final cost.
+   * `isWhole` is false if the client left, or the handler threw, before the response was finished.
    * Only the first call counts. Never throws.
    */
   finish(entrance: Entrance, request: Request, response: Response, isWhole: boolean): void
-  /** Tells `onError`. Never throws. */
+  /** Passes an error to `onError`. Never throws. */
   report(error: unknown, request: Request): void
 }
 
@@ -61,7 +61,7 @@ const PASSED: Entrance = {
   spent: undefined,
 }
 
-/** Asked is what a limiter is asked about a request, and the rules that hold for it. */
+/** Asked is the limiter call for a request, and the rules that apply. */
 interface Asked<Request> {
   readonly request: Request
   readonly key: RequestKey
@@ -71,14 +71,14 @@ interface Asked<Request> {
 }
 
 /**
- * createGuard checks the options of `rateLimit`, and decides by them. `hasIp` tells whether the framework
- * finds the addresses of clients by itself, if it is set up so.
+ * createGuard checks the options of `rateLimit` and creates a guard. `hasIp` tells whether the
+ * framework can derive client addresses by its own proxy setting.
  */
 export function createGuard<Request, Response, Rules extends AnyRules = AnyRules>(
   given: RateLimitOptions<Request, Response, Rules>,
   hasIp = false,
 ): Guard<Request, Response> {
-  // Types of keys and costs are for callers.
+  // The types of keys and costs are only for callers.
   const options = given as RateLimitOptions<Request, Response>
   const { limiter, trust, allowed, denied, ipv6Bits, headers } = checkHttp(
     options as RateLimitOptions<never, never>,
@@ -163,7 +163,7 @@ export function createGuard<Request, Response, Rules extends AnyRules = AnyRules
     )
   }
 
-  /** Without an entrance no response ends the permit. */
+  /** Concludes with a permit. Releases it if that throws, since no response will end it. */
   function concludePermit(
     asked: Asked<Request>,
     permit: RequestPermit | NoPermit,
@@ -177,7 +177,7 @@ export function createGuard<Request, Response, Rules extends AnyRules = AnyRules
     }
   }
 
-  /** A cost that no waiting could help is refused; other mistakes are the framework's to report. */
+  /** Refuses a cost that can never pass; throws other errors for the framework to report. */
   function never(asked: Asked<Request>, error: unknown): Later<Entrance> {
     const { request, key, call, cost, rules } = asked
     if (!isTooMuch(error, cost, rules)) throw error
@@ -196,7 +196,7 @@ export function createGuard<Request, Response, Rules extends AnyRules = AnyRules
     permit?: RequestPermit,
   ): Later<Entrance> {
     const { request, key, cost, rules } = asked
-    // Shadow mode is about rules; a block refuses all the same.
+    // Shadow mode only concerns rules: a block still refuses.
     const shadowed = shadow && !decision.allowed && decision.source !== 'blocked'
     if (onDecision) watch(onDecision({ request, key, cost, decision, shadowed }), request)
     const fields = shadow ? [] : fieldsFor(asked, decision)
@@ -239,7 +239,7 @@ export function createGuard<Request, Response, Rules extends AnyRules = AnyRules
     }
   }
 
-  /** What a listener promises and does not keep is reported, and nobody waits for it. */
+  /** Reports the rejection of a listener's promise, without waiting for it. */
   function watch(value: unknown, request: Request): void {
     if (isLater(value)) Promise.resolve(value).catch((error) => report(error, request))
   }
@@ -260,14 +260,14 @@ export function createGuard<Request, Response, Rules extends AnyRules = AnyRules
   }
 }
 
-/** A browser asks first whether it may ask: that is not the request yet. */
+/** Tells whether a request is a CORS preflight. */
 function isPreflight(incoming: Incoming): boolean {
   if (incoming.method !== 'OPTIONS') return false
   const asked = incoming.header('access-control-request-method')
   return asked !== undefined && incoming.header('origin') !== undefined
 }
 
-/** logError is what becomes of errors that nobody asks for. */
+/** logError is the default of `onError`: it logs the error. */
 export function logError(error: unknown): void {
   console.error('sluice: rateLimit', error)
 }

@@ -3,16 +3,18 @@ import { compositeKey } from '../core/key.ts'
 import { after, type Later } from '../core/later.ts'
 import { addressText, parseAddress } from './address.ts'
 
-/** KeyOf is the `key` option of `rateLimit`: who is asking, or undefined for the client's address. */
+/**
+ * KeyOf is the `key` option of `rateLimit`: returns the key, or undefined for the client's address.
+ */
 export type KeyOf<Request> = (request: Request) => Later<string | undefined>
 
 /**
- * apiKey makes keys of API keys and other secrets: `key: apiKey((request) => request.get('x-api-key'))`.
- * Only their hashes are kept, so they show up in no store, log or listing. Without a secret the
- * client's address counts.
+ * apiKey derives keys from API keys and other secrets: `key: apiKey((request) =>
+ * request.get('x-api-key'))`. It keeps only their hashes, so secrets appear in no store, log or
+ * listing. Without a secret the client's address counts.
  *
- * Anybody can make secrets up, and each has a limit of its own: answer only with those that have
- * been checked, and undefined for the others.
+ * Clients can forge secrets, and each secret has its own limit: return only verified secrets, and
+ * undefined for others.
  */
 export function apiKey<Request>(
   secretOf: (request: Request) => Later<string | undefined | null>,
@@ -26,28 +28,27 @@ export function apiKey<Request>(
 }
 
 /**
- * addressKey is the key that `rateLimit` has for an address that you know from elsewhere:
+ * addressKey returns the key that `rateLimit` uses for an address:
  * `'192.0.2.1'`, and for IPv6 the network of its first `ipv6Bits` bits (64), such as
- * `'2001:db8:0:7:0:0:0:0/64'`. Undefined for a text that is no address.
+ * `'2001:db8:0:7:0:0:0:0/64'`. undefined if the text is not an address.
  */
 export function addressKey(text: string, ipv6Bits = 64): string | undefined {
   const address = parseAddress(text)
   return address && addressText(address, ipv6Bits)
 }
 
-/** Claims are those of a JSON Web Token that somebody has verified. */
+/** Claims are the claims of a verified JSON Web Token. */
 export interface Claims {
-  /** Who issued the token. */
+  /** The issuer of the token. */
   readonly iss?: unknown
-  /** Whom the token is about. */
+  /** The subject of the token. */
   readonly sub?: unknown
 }
 
 /**
- * jwtSubject makes keys of the subject and issuer of tokens: `key: jwtSubject((request) =>
- * request.auth?.payload)`. It reads claims and verifies nothing: give it only those of a token whose
- * signature has been checked, and undefined for the others. Without a subject the client's address
- * counts.
+ * jwtSubject derives keys from the subject and issuer of tokens: `key: jwtSubject((request) =>
+ * request.auth?.payload)`. It verifies nothing: return only claims of tokens whose signature has
+ * been verified, and undefined for others. Without a subject the client's address counts.
  */
 export function jwtSubject<Request>(
   claimsOf: (request: Request) => Later<Claims | undefined | null>,
@@ -78,10 +79,13 @@ function checkReader(where: string, read: unknown, example: string): void {
   )
 }
 
-/** Subjects and issuers up to this length are left readable. */
+/** Longer subjects and issuers are hashed. */
 const LONGEST_PLAIN = 256
 
-/** The part of Node's crypto that is used; other platforms have only the one that answers later. */
+/**
+ * The part of Node's crypto that is used. Other platforms have only Web Crypto, which is
+ * asynchronous.
+ */
 interface NodeCrypto {
   createHash(name: 'sha256'): { update(text: string): { digest(as: 'base64url'): string } }
 }
@@ -92,12 +96,12 @@ interface NodeProcess {
 
 const node = (globalThis as { process?: NodeProcess }).process?.getBuiltinModule?.('node:crypto')
 
-/** SHA-256 as base64url, at once where the platform can. */
+/** Returns the SHA-256 as base64url, synchronously if the platform can. */
 const hashOf: (text: string) => Later<string> = node
   ? (text) => node.createHash('sha256').update(text).digest('base64url')
   : hashLater
 
-/** hashLater is SHA-256 as base64url where there is only Web Crypto. */
+/** hashLater returns the SHA-256 as base64url by Web Crypto. */
 export async function hashLater(text: string): Promise<string> {
   const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
   return btoa(String.fromCharCode(...new Uint8Array(bytes)))

@@ -8,18 +8,21 @@ export interface RefusalChange {
   /** From 200 to 599, except those that have no body: 204, 205 and 304. */
   readonly status?: number
   /**
-   * A text, sent as `text/plain`, or an object or array, sent as JSON; `fields` may name another
+   * A string, sent as `text/plain`, or an object or array, sent as JSON. `fields` may set another
    * `content-type`.
    */
   readonly body?: string | object
-  /** Added, or in place of those of the same name. */
+  /** Header fields to add, or to replace those of the same name. */
   readonly fields?: readonly Field[]
 }
 
 const NAMES: readonly string[] = ['status', 'body', 'fields']
 const BODILESS: readonly unknown[] = [204, 205, 304]
 
-/** changedBy is a refusal as `onLimited` has changed it. Throws `SLUICE_OPTION` for what is no change. */
+/**
+ * changedBy applies the result of `onLimited` to a refusal. Throws `SLUICE_OPTION` if it is
+ * invalid.
+ */
 export function changedBy(refusal: Refusal, change: unknown): Refusal {
   if (change === undefined || change === null) return refusal
   checkChange(change)

@@ -6,13 +6,13 @@ import { warnOfProxies } from './framework.ts'
 /** Located is a client whose address is known. */
 export type Located = Found & { readonly address: Address }
 
-/** The address of nobody, `::`. */
+/** The unspecified address `::`, under which clients with unreadable addresses count. */
 const NOBODY: Address = [0, 0, 0, 0, 0, 0, 0, 0]
 
 /**
- * located is a client whose address is known. Where a client has made its address unreadable and there
- * is no connection to count it by, it counts with all others who do so. Throws where nothing tells an
- * address: adapters drop what comes on a connection that has gone, so it is the set-up that tells none.
+ * located returns a client whose address is known. Clients with an unreadable address and no
+ * connection address count together. Throws if there is no address data at all: adapters drop
+ * requests of closed connections, so the configuration must be the reason.
  */
 export function located(client: Found): Located {
   const address = client.address ?? (client.isVague ? NOBODY : undefined)
@@ -24,19 +24,19 @@ export function located(client: Found): Located {
   )
 }
 
-/** How many texts of addresses are kept at hand. */
+/** The most cached texts of addresses. */
 const MOST_TEXTS = 10_000
 
 /** Locator finds the addresses of clients. */
 export interface Locator {
   locate(source: AddressSource): Located
-  /** The text that a client is counted by; those of the last ones are kept at hand. */
+  /** Returns the text by which a client is counted. The last ones are cached. */
   text(source: AddressSource): string
 }
 
 /**
- * createLocator finds clients by way of proxies that are trusted. Where `isTold` is false nobody said
- * which those are, and it warns if the framework trusts any.
+ * createLocator finds clients behind trusted proxies. If `isTold` is false, `trustProxy` is not
+ * set, and it warns if the framework trusts any proxy.
  */
 export function createLocator(trust: Trust, ipv6Bits: number, isTold: boolean): Locator {
   const texts = new Map<string, string>()
@@ -48,7 +48,7 @@ export function createLocator(trust: Trust, ipv6Bits: number, isTold: boolean): 
   }
 
   function locate(source: AddressSource): Located {
-    // The first request comes after the app is set up.
+    // Check at the first request, when the app is configured.
     if (!isChecked) check(source)
     return located(clientAddress(source, trust))
   }

@@ -1,15 +1,15 @@
 import { SluiceError, shown } from '../core/errors.ts'
 import { usableKey } from '../core/usable-key.ts'
 
-/** The longest partition key, in UTF-16 units: as a key of a limiter. */
+/** The longest partition key, in UTF-16 units, as for keys of a limiter. */
 const LONGEST = 1_024
 
 const encoder = new TextEncoder()
 
 /**
- * partitionOf is the parameter `pk` of a partition key: its UTF-8 bytes as a Byte Sequence of
- * RFC 9651; '' where there is none. What a client may have made up is never an error: a longer
- * text, an array or a plain object stands as the key that it would be counted by.
+ * partitionOf returns the parameter `pk` of a partition key: its UTF-8 bytes as a Byte Sequence of
+ * RFC 9651; '' without a key. No value from a client is an error: an over-long string, an array or a
+ * plain object is replaced by the key that it would count as.
  */
 export function partitionOf(key: unknown): string {
   if (key === undefined || key === null) return ''

@@ -5,23 +5,23 @@ import { quoted } from './announced.ts'
 import { type Field, isFull, retryAfterOf, violatedOf } from './fields.ts'
 import { unitsFor } from './request-cost.ts'
 
-/** Refusal is the response to a request that may not go ahead. */
+/** Refusal is the response to a refused request. */
 export interface Refusal {
   readonly status: number
   readonly fields: readonly Field[]
   readonly body: string
 }
 
-/** Where the types of problems are registered. */
+/** The registry of problem types. */
 const REGISTRY = 'https://iana.org/assignments/http-problem-types#'
 
-/** What every refusal has: nobody is to keep it and show it to others. */
+/** The header fields of every refusal. Caches must not store it. */
 const plain: readonly Field[] = [
   ['content-type', 'application/problem+json'],
   ['cache-control', 'no-store'],
 ]
 
-/** refusalOf is the response to a decision that these rules have refused. */
+/** refusalOf returns the response to a refusal by these rules. */
 export function refusalOf(decision: Decision, rules: readonly Rule[]): Refusal {
   const retryAfter = retryAfterOf(decision, rules)
   const violated = violatedOf(decision)
@@ -49,8 +49,8 @@ export function refusalOf(decision: Decision, rules: readonly Rule[]): Refusal {
 }
 
 /**
- * neverOf is the response to a request that costs more than some of these rules could ever admit.
- * No policy is known of a limiter that is not ours.
+ * neverOf returns the response to a request whose cost some of these rules can never admit.
+ * The rules of limiters from elsewhere are unknown.
  */
 export function neverOf(cost: number | CostByRule, rules: readonly Rule[]): Refusal {
   const violated = rules.filter((rule) => rule.capacity < unitsFor(cost, rule))
@@ -67,7 +67,7 @@ export function neverOf(cost: number | CostByRule, rules: readonly Rule[]): Refu
   })
 }
 
-/** forbidden is the response to an address that is not wanted at all. */
+/** forbidden is the response to an address on the deny list. */
 export const forbidden: Refusal = {
   status: 403,
   fields: plain,
@@ -88,7 +88,7 @@ function problem(
   }
 }
 
-/** By when a unit is free, if none is taken meanwhile. */
+/** Returns when a unit is free at the latest, as the end of a sentence. */
 function latest({ retryAfterMs }: Decision): string {
   return `, in ${seconds(String(Math.ceil(retryAfterMs / 1_000)))} at the latest`
 }

@@ -5,16 +5,18 @@ import { checkWhole } from '../core/options.ts'
 import type { Rule } from '../core/rule.ts'
 import type { CostByRule } from '../limiter/key-types.ts'
 
-/** RequestCost is what a request costs: units for all rules, or for each by its name. */
+/** RequestCost is the cost of a request: units for all rules, or units per rule name. */
 export type RequestCost = number | CostByRule
 
-/** CostOption is the option `cost`: a cost, or functions of the request that give it or its parts. */
+/**
+ * CostOption is the option `cost`: a cost, or functions of the request that return it or its parts.
+ */
 export type CostOption<Request> =
   | number
   | ((request: Request) => Later<RequestCost>)
   | Readonly<Record<string, number | ((request: Request) => Later<number>)>>
 
-/** costOption checks the option, and gives a cost or one function of the request. */
+/** costOption checks the option, and returns a cost or one function of the request. */
 export function costOption<Request>(
   cost: CostOption<Request>,
 ): RequestCost | ((request: Request) => Later<RequestCost>) {
@@ -36,21 +38,21 @@ export function costOption<Request>(
   }
 }
 
-/** Whether a cost says what it is for a rule. */
+/** Tells whether a cost has units for a rule. */
 function isNamed({ name, capacity }: Rule, cost: RequestCost): boolean {
   if (typeof cost === 'number' || capacity === Number.POSITIVE_INFINITY) return true
   return Object.hasOwn(cost, name)
 }
 
-/** unitsFor is what a cost is for a rule; 0 for one that it leaves out. */
+/** unitsFor returns a cost's units for a rule; 0 if it has none. */
 export function unitsFor(cost: RequestCost, { name }: Rule): number {
   if (typeof cost === 'number') return cost
   return Object.hasOwn(cost, name) ? cost[name] : 0
 }
 
 /**
- * isTooMuch tells a cost that no waiting could help from a mistake: also one that is above what a
- * limiter takes, such as the length of a body that a client announces.
+ * isTooMuch tells whether an error is due to a cost that can never pass, rather than to a bug. Such
+ * a cost may exceed what a limiter accepts, such as the Content-Length that a client announces.
  */
 export function isTooMuch(error: unknown, cost: RequestCost, rules: readonly Rule[]): boolean {
   if (!SluiceError.is(error)) return false
@@ -61,8 +63,9 @@ export function isTooMuch(error: unknown, cost: RequestCost, rules: readonly Rul
 }
 
 /**
- * finalOf is what a permit is settled to: what `finalCost` gave, for rules that it leaves out the
- * `estimate`, and at most what a limiter takes. With `mayRefund` false it is no less than the estimate.
+ * finalOf returns the cost to settle: the result of `finalCost`, the `estimate` for rules that it
+ * leaves out, and at most what a limiter accepts. With `mayRefund` false it is at least the
+ * estimate.
  */
 export function finalOf(
   final: RequestCost,
@@ -77,7 +80,7 @@ export function finalOf(
   if (typeof final === 'number' && typeof estimate === 'number') return bounded(final, estimate)
   const own = typeof final === 'number' ? {} : final
   if (typeof final !== 'number' && !isNonempty(final)) throw wrongFinal(final)
-  // What the rules do not know stays in, for the limiter to report.
+  // Keep unknown names, so that the limiter reports them.
   const units: Record<string, number> = { ...own }
   for (const rule of rules) {
     const before = unitsFor(estimate, rule)

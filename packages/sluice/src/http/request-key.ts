@@ -4,25 +4,25 @@ import type { KeyFields } from '../limiter/key-types.ts'
 import type { AsyncLimiter, Limiter } from '../limiter/verbs.ts'
 import type { AddressSource } from './client-address.ts'
 
-/** RequestKey is what a request is counted by: an object where the rules have `by`, else a text. */
+/** RequestKey is the key of a request: an object if the rules have `by`, else a string. */
 export type RequestKey = string | KeyFields
 
-/** AnyLimiter is a limiter, whatever its keys and costs are. */
+/** AnyLimiter is a limiter with any types of keys and costs. */
 export type AnyLimiter = Limiter<never, never> | AsyncLimiter<never, never>
 
-/** The field that a request has by itself. */
+/** The field that is filled in from the request. */
 const ADDRESS = 'address'
 
-/** RequestKeys makes keys of what the option `key` gives. */
+/** RequestKeys converts results of the option `key` to keys. */
 export interface RequestKeys {
   read(given: unknown, source: AddressSource): RequestKey
-  /** The same where there is no option `key`. */
+  /** Returns the key if there is no option `key`. */
   ofAddress(source: AddressSource): RequestKey
 }
 
 /**
- * requestKeys makes the keys of a limiter; `textOf` is the text of a client's address. Throws if its rules
- * count other fields than the address, and there is no option `key`.
+ * requestKeys creates the conversion for a limiter. `textOf` returns the text of a client's address.
+ * Throws if the rules count fields other than the address, and there is no option `key`.
  */
 export function requestKeys(
   limiter: AnyLimiter,
@@ -43,7 +43,7 @@ export function requestKeys(
     return hasAddress ? { [ADDRESS]: textOf(source) } : {}
   }
 
-  /** A part that a client may have made up always counts; one that is missing is a mistake. */
+  /** Converts a field. Any value from a client counts; a missing one is a bug of the application. */
   function partOf(
     given: Record<string, unknown>,
     field: string,
@@ -68,7 +68,7 @@ export function requestKeys(
   }
 }
 
-/** The fields of a limiter's keys, `global` aside; undefined where they are texts. */
+/** Returns the fields of a limiter's keys except `global`; undefined if keys are strings. */
 function fieldsOfKeys(limiter: AnyLimiter): readonly string[] | undefined {
   const fields = new Set<string>()
   const everything = {
@@ -78,7 +78,7 @@ function fieldsOfKeys(limiter: AnyLimiter): readonly string[] | undefined {
     },
   }
   try {
-    // It reads a whole key, each field of it, and does nothing else.
+    // `waiting` reads all fields of a key, and has no other effect.
     limiter.waiting(new Proxy({}, everything) as never)
   } catch {
     return undefined
@@ -90,7 +90,7 @@ function isMissing(given: unknown): given is undefined | null {
   return given === undefined || given === null
 }
 
-/** What a client may have made up counts; anything else is a mistake of the application. */
+/** Converts any value from a client to a key; anything else is a bug of the application. */
 function textKey(given: unknown, what: string): string {
   try {
     return usableKey(given)

@@ -2,18 +2,18 @@ import type { Decision } from '../core/decision.ts'
 import type { CostByRule } from '../limiter/key-types.ts'
 import type { AsyncPermit, Permit } from '../limiter/permit.ts'
 
-/** RequestPermit is the permit of a request. Its verbs are promises on a store that answers later. */
+/** RequestPermit is the permit of a request. On an asynchronous store its verbs return promises. */
 export type RequestPermit = Permit<number | CostByRule> | AsyncPermit<number | CostByRule>
 
 /**
- * RequestLimit is what a handler can read of its request. Of several `rateLimit` that a request goes
- * through it is of the last one to decide.
+ * RequestLimit is the data about its request that a handler can read. If a request passes several
+ * `rateLimit`, it is that of the last one.
  */
 export interface RequestLimit {
-  /** Refused only in shadow mode. */
+  /** The decision. A refusal only in shadow mode. */
   readonly decision: Decision
   /**
-   * Set where a rule holds units, where there is a `finalCost`, and where the option `permit` asks for it.
+   * Set if a rule holds units, if there is a `finalCost`, or if the option `permit` is true.
    * It is released when the response ends; `settle` and `cancel` may end it earlier.
    */
   readonly permit: RequestPermit | undefined

@@ -4,10 +4,10 @@ import type { LimiterCost, LimiterKey } from '../limiter/key-types.ts'
 import type { Policy } from '../limiter/policy.ts'
 import type { AnyLimiter } from './request-key.ts'
 
-/** AnyRules is what the option `rules` may be. Types of keys and costs follow from the rules given. */
+/** AnyRules is the type of the option `rules`. The types of keys and costs follow from the rules. */
 export type AnyRules = Rule | readonly Rule[]
 
-/** Limits are the options of which exactly one is given. */
+/** Limits are the options of which exactly one must be given. */
 export type Limits<Rules extends AnyRules = AnyRules> =
   | { readonly limiter: AnyLimiter; readonly rules?: undefined; readonly policy?: undefined }
   | {
@@ -19,24 +19,29 @@ export type Limits<Rules extends AnyRules = AnyRules> =
     }
   | { readonly policy: Policy<unknown>; readonly limiter?: undefined; readonly rules?: undefined }
 
-/** The address is filled in where a key leaves it out. */
+/** Makes the address optional, since it is filled in. */
 type AddressOptional<Key> = Key extends { readonly address: infer Address }
   ? Omit<Key, 'address'> & { readonly address?: Address }
   : Key
 
-/** Without another field than the address there need not be a key. */
+/** Makes the key optional if the address is its only field. */
 type GivenKey<Key> = Key extends string
   ? Key | undefined | null
   : object extends Key
     ? Key | undefined | null
     : Key
 
-/** GivenKeyOf is what the option `key` gives: a text, or an object with the fields that the rules count. */
+/**
+ * GivenKeyOf is the result type of the option `key`: a string, or an object with the rules' fields.
+ */
 export type GivenKeyOf<Rules extends AnyRules> = GivenKey<AddressOptional<LimiterKey<Rules>>>
 
 type ByRule<Rules extends AnyRules> = Exclude<LimiterCost<Rules>, number>
 
-/** CostOf is the option `cost`: a cost, or functions of the request that give it or its parts. */
+/**
+ * CostOf is the type of the option `cost`: a cost, or functions of the request that return it or
+ * its parts.
+ */
 export type CostOf<Request, Rules extends AnyRules> =
   | number
   | ((request: Request) => Later<LimiterCost<Rules>>)
@@ -44,5 +49,5 @@ export type CostOf<Request, Rules extends AnyRules> =
       readonly [Name in keyof ByRule<Rules>]: number | ((request: Request) => Later<number>)
     }
 
-/** FinalCostOf is what the option `finalCost` gives: rules that it leaves out keep the estimate. */
+/** FinalCostOf is the result type of the option `finalCost`. Missing rules keep the estimate. */
 export type FinalCostOf<Rules extends AnyRules> = number | Partial<ByRule<Rules>>

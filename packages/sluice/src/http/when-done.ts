@@ -1,16 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** NodeRequest and NodeResponse are what of Node's tells that a response has ended. */
+/** NodeRequest and NodeResponse are the parts of Node's types that report the end of a response. */
 export type NodeRequest = Pick<IncomingMessage, 'socket' | 'httpVersionMajor'>
 export type NodeResponse = Pick<ServerResponse, 'closed' | 'writableEnded' | 'once'>
 
-/** What is called when a connection has gone. One listener for each connection, however many requests. */
+/** The callbacks for the close of a connection, which has one listener for all its requests. */
 const callsOf = new WeakMap<Socket, Set<() => void>>()
 
 /**
- * whenDone calls `end` once, when a response is done or its connection has gone. `isWhole` tells whether
- * the handler had ended it.
+ * whenDone calls `end` once, when a response is finished or its connection is closed. `isWhole`
+ * tells whether the handler had ended it.
  */
 export function whenDone(
   { socket, httpVersionMajor }: NodeRequest,
@@ -28,13 +28,14 @@ export function whenDone(
     calls?.delete(done)
     end(response.writableEnded)
   }
-  // A response that waits for its turn, or was given up for another protocol, is not told that its
-  // connection has gone. Stand-ins for connections, and those of HTTP/2, are no emitters of their own.
+  // A response that is queued behind others, or replaced by another protocol, gets no close event
+  // when its
+  // connection closes. Mock connections, and those of HTTP/2, do not emit events of their own.
   const isOwn = httpVersionMajor === 1 && typeof socket.once === 'function'
   const calls = isOwn ? callsFor(socket) : undefined
   calls?.add(done)
   response.once('close', done)
-  // Some stand-ins for responses do not close.
+  // Some mock responses do not emit `close`.
   response.once('finish', done)
 }
 

@@ -33,8 +33,8 @@ import { admitted, checkWait } from './wait-options.ts'
 import { createWaitQueue } from './wait-queue.ts'
 
 /**
- * createAsyncLimiter is the `createLimiter` of an asynchronous store: all verbs are promises. A store
- * brings it, so that programs without such a store need not bundle it.
+ * createAsyncLimiter is the `createLimiter` of an asynchronous store: all verbs are promises. A
+ * store brings it, so that programs without such a store need not bundle it.
  */
 export function createAsyncLimiter(
   rules: Rule | readonly Rule[] | Policy,

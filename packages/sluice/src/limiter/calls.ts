@@ -1,13 +1,14 @@
-/** Calls keeps functions under names, such as all that waits for one signal. */
+/** Calls registers functions by name, such as all callers that wait for one signal. */
 export interface Calls<Name, Value = void> {
   has(name: Name): boolean
-  /** Keeps `call` until the returned function is called. */
+  /** Registers `call` until the returned function is called. */
   add(name: Name, call: (value: Value) => void): () => void
-  /** Calls all of a name. */
+  /** Calls all functions of a name. */
   run(name: Name, value: Value): void
   runAll(value: Value): void
 }
 
+/** createCalls creates an empty registry. */
 export function createCalls<Name, Value = void>(): Calls<Name, Value> {
   const byName = new Map<Name, Set<(value: Value) => void>>()
 

@@ -2,36 +2,36 @@ import { SluiceError, shown } from '../core/errors.ts'
 import { type AnyKey, checkKey, type FieldKey } from '../core/key.ts'
 import { fieldsIn, type Rule } from '../core/rule.ts'
 
-/** GLOBAL is the field whose rules count all calls together. It is no part of the key. */
+/** The field whose rules count all calls together. It is not part of the key. */
 const GLOBAL = 'global'
 
-/** Fields are what the rules of a limiter count of a key. */
+/** Fields are the fields of a limiter's keys that its rules count. */
 export interface Fields {
   /** In the order in which rules name them. */
   readonly names: readonly string[]
-  /** Reads a whole key, each field once. */
+  /** Checks and reads a whole key, each field once. */
   read(key: unknown): FieldKey
-  /** Reads a part of a key: one field at least. */
+  /** Checks and reads a part of a key with at least one field. */
   readPart(key: unknown): FieldKey
 }
 
-/** shownKey is a key as `entries` lists it: of one with fields, the one that is not null. */
+/** shownKey returns a key as `entries` lists it. For keys with fields, that is the non-null field. */
 export function shownKey(key: AnyKey, fields: Fields | undefined) {
   if (typeof key === 'string') return { key }
   const field = key.findIndex((value) => value !== null)
   return { by: fields!.names[field], key: key[field]! }
 }
 
-/** tierKeyOf is what of a listed key may have a tier. */
+/** tierKeyOf returns the part of a listed key that may have a tier. */
 export function tierKeyOf(key: AnyKey): string {
   return typeof key === 'string' ? key : (key.find((value) => value !== null) ?? '')
 }
 
-/** fieldsOf are the fields that rules count; undefined where the key is a text. */
+/** fieldsOf returns the fields that rules count; undefined if keys are strings. */
 export function fieldsOf(rules: readonly Rule[]): Fields | undefined {
   const names = fieldsIn(rules)
   if (names.length === 0) return undefined
-  // A rule that keeps no state counts nothing.
+  // A rule without state counts nothing.
   const whole = rules.find((rule) => rule.by === undefined && rule.algorithm.cells(rule) > 0)
   if (whole) throw mixed(whole, names[0])
   return createFields(names)
@@ -93,7 +93,7 @@ function wrong(what: string): SluiceError {
 function mixed({ name }: Rule, field: string): SluiceError {
   return new SluiceError(
     'SLUICE_OPTION',
-    `rule "${name}" has no \`by\`, but others have. Of one limiter all rules have it, or none: the ` +
+    `rule "${name}" has no \`by\`, but others have. All rules of a limiter have it, or none: the ` +
       `key is an object such as { ${field === GLOBAL ? 'user' : field}: 'alice' } then, or a text.`,
   )
 }

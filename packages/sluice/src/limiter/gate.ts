@@ -10,50 +10,53 @@ import type { Waiter } from './line.ts'
 import type { Policy } from './policy.ts'
 import type { CallOptions } from './verbs.ts'
 
-/** Microseconds between looks for units that another process or thread may have released. */
+/** Microseconds between polls for units that another process or thread may have released. */
 const POLL_US = 50_000
 
 const CALL_OPTIONS = ['tier']
 const NONE: readonly string[] = []
 
-/** Call is what a caller asks about, checked: a key, the rules that hold for it, and a cost. */
+/** Call is a checked call: a key, the rules for it, and a cost. */
 export interface Call {
   readonly set: RuleSet
   readonly key: AnyKey
   readonly cost: Cost
 }
 
-/** Gate is where every verb of a limiter begins: it checks what came, and gives the rules. */
+/** Gate is the entry of every verb of a limiter: it checks arguments and finds the rules. */
 export interface Gate {
   /** Throws once the limiter is closed. */
   checkOpen(): void
-  /** For verbs about a key. */
+  /** Begins a verb on a key. */
   begin(key: unknown, cost: unknown, options: CallOptions | undefined): Call
-  /** The same for verbs that may be refused: a cost that could never pass throws. */
+  /** Begins a verb that may be refused. Throws for a cost that could never pass. */
   beginDecision(key: unknown, cost: unknown, options: CallOptions | undefined): Call
-  /** The same for decisions that hold nothing. */
+  /** Begins a decision that holds no units. Throws if a rule holds units. */
   beginCheck(key: unknown, cost: unknown, options: CallOptions | undefined): Call
-  /** For verbs about a key or a part of one, and about a whole key. */
+  /** Checks a whole key. */
   keyOf(key: unknown): AnyKey
   wholeKey(key: unknown): AnyKey
-  /** What a line is told of a call. The rules may change while it waits, so they are looked up again. */
+  /**
+   * Returns a call's data for the queue. Its rules may change while it waits, so they are looked up
+   * again.
+   */
   inLine(
     call: Call,
     cost: unknown,
     options: CallOptions | undefined,
   ): Pick<Waiter, 'cost' | 'parts' | 'set' | 'pollUs'>
   setOf(key: AnyKey, options: CallOptions | undefined): RuleSet
-  /** The fields that are null. */
+  /** Returns the names of fields that are null. */
   offIn(key: AnyKey): readonly string[]
-  /** A cost as it was given, for these rules. */
+  /** Checks a given cost and returns it for these rules. */
   costOf(set: RuleSet, cost: unknown): Cost
   /** Closes it; false if it was closed before. */
   close(): boolean
 }
 
 /**
- * createGate is for a limiter of one list of rules, or of a policy; `fields` are those of its keys, and
- * `penalty` counts their refusals. It uses the limiter's name until it is closed.
+ * createGate creates the gate of a limiter with a list of rules or a policy. `fields` are those of
+ * its keys, and `penalty` counts refusals. The gate occupies the limiter's name until it is closed.
  */
 export function createGate(
   name: string,
@@ -72,7 +75,7 @@ export function createGate(
   let closed = false
   const freeName = useName()
 
-  /** The set of the rules that hold: those of a field that is null are off. */
+  /** Returns the set of the rules in force: rules of a null field are off. */
   function setFor(rules: readonly Rule[], key: AnyKey): RuleSet {
     const off = offIn(key)
     const name = off.join()
@@ -123,10 +126,10 @@ export function createGate(
     return costByRule(set, cost as CostByRule)
   }
 
-  /** Units for each rule of the set, of an object with their names. */
+  /** Converts an object of units by rule name to units per rule of the set. */
   function costByRule({ rules }: RuleSet, given: CostByRule): Cost {
     for (const name in given) {
-      // An override may have brought other names since.
+      // An override may have added other names since.
       if (!names.has(name) && !rules.some((rule) => rule.name === name)) {
         throw unknownRule(name, names)
       }
@@ -181,7 +184,7 @@ export function createGate(
       return readKey(key)
     },
     inLine: (call, cost, options) => ({
-      // Units for each rule say nothing of how long the calls behind must wait.
+      // With units per rule, the wait of later calls cannot be predicted.
       cost: typeof call.cost === 'number' ? call.cost : 0,
       parts: partsOf(call.key),
       set() {
@@ -207,18 +210,21 @@ export function createGate(
   }
 }
 
-/** lineOf is what calls with this key wait in line under. */
+/** lineOf returns the name of the queue for calls with this key. */
 export function lineOf(key: AnyKey): string {
   return typeof key === 'string' ? key : JSON.stringify(key)
 }
 
-/** partsOf are the parts of a key: lines that share one wait for the same units. */
+/** partsOf returns the parts of a key. Queues that share a part wait for the same units. */
 export function partsOf(key: AnyKey): string[] {
   if (typeof key === 'string') return [key]
   return key.flatMap((value, field) => (value === null ? [] : [`${field}:${value}`]))
 }
 
-/** ratesOnly is the part of a cost that is for rates: what is held is neither charged nor given back. */
+/**
+ * ratesOnly returns a cost without units of rules that hold: these are neither charged nor
+ * refunded.
+ */
 export function ratesOnly({ rules, holds }: RuleSet, cost: Cost): Cost {
   if (!holds) return cost
   const rates = rules.map(({ algorithm }, i) => (algorithm.holds ? 0 : costAt(cost, i)))
@@ -256,7 +262,7 @@ function missingRule(name: string): SluiceError {
   )
 }
 
-/** A rule that holds was asked by a verb that gives no permit. */
+/** Returns the error for a verb without a permit that was called with a rule that holds units. */
 function needsAcquire({ rules }: RuleSet): SluiceError {
   const { name } = rules.find(({ algorithm }) => algorithm.holds)!
   return new SluiceError(

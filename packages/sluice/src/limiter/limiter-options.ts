@@ -8,7 +8,7 @@ import type { AnyLimiterOptions, LimiterOptions } from './verbs.ts'
 /** The options that only a limiter on an asynchronous store has. */
 const ASYNC_OPTIONS = ['timeoutMs', 'onStoreFailure', 'fleetSize', 'onDegraded', 'onRecovered']
 
-/** checkLimiterOptions checks what all limiters have in common, and tells two usual slips. */
+/** checkLimiterOptions checks the options of all limiters, and detects two common mistakes. */
 export function checkLimiterOptions(options: LimiterOptions | AnyLimiterOptions): void {
   checkShape(options)
   checkOptions('createLimiter', options, [
@@ -26,7 +26,7 @@ export function checkLimiterOptions(options: LimiterOptions | AnyLimiterOptions)
   checkFunction('createLimiter: onDecision', onDecision)
 }
 
-/** checkNotAsync throws if an option of a remote store is given, but no store: it was forgotten. */
+/** checkNotAsync throws if an option for asynchronous stores is given without a store. */
 export function checkNotAsync(options: object): void {
   for (const name of ASYNC_OPTIONS) {
     if ((options as Record<string, unknown>)[name] === undefined) continue
@@ -37,7 +37,7 @@ export function checkNotAsync(options: object): void {
   }
 }
 
-/** Tells two slips that would otherwise be taken for a misspelt option. */
+/** Detects two mistakes that would otherwise be reported as a misspelt option. */
 function checkShape(options: unknown): void {
   if (shown(options) !== 'an object' || typeof options !== 'object' || options === null) return
   if ('algorithm' in options) {
@@ -48,7 +48,7 @@ function checkShape(options: unknown): void {
   }
 }
 
-/** storeOf is the store of a limiter: the one given, or a memory store of its own. */
+/** storeOf returns the given store of a limiter, or a new memory store. */
 export function storeOf({ store, clock }: LimiterOptions): Store {
   if (store === undefined) return memoryStore({ clock })
   if (clock !== undefined) throw clockOfStore()
@@ -59,7 +59,7 @@ export function storeOf({ store, clock }: LimiterOptions): Store {
   )
 }
 
-/** clockOfStore: a clock was passed beside a store. */
+/** clockOfStore: a clock was passed along with a store. */
 export function clockOfStore(): SluiceError {
   return new SluiceError(
     'SLUICE_OPTION',

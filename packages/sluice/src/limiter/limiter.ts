@@ -13,9 +13,9 @@ import type {
 } from './verbs.ts'
 
 /**
- * createLimiter makes a limiter from one rule, several, or a policy of tiers. Without a store it
- * keeps its states in memory. On a store that answers later, all verbs are promises. If only the running
- * program knows which of both the store is, await every verb.
+ * createLimiter creates a limiter from one rule, several rules, or a policy of tiers. Without a
+ * store it keeps its states in memory. On an asynchronous store all verbs return promises. If only
+ * the running program knows which kind of store it has, await every verb.
  */
 export function createLimiter<const Rules extends Rule | readonly Rule[] | Policy<unknown>>(
   rules: Rules,

@@ -1,12 +1,12 @@
 import type { Decision } from '../core/decision.ts'
 import type { RuleSet } from '../stores/store.ts'
 
-/** Checked is what a check gives: a decision, and with an admitted one whatever belongs to it. */
+/** Checked is the result of a check: a decision, and, if it admits, further data such as a permit. */
 export interface Checked {
   readonly decision: Decision
 }
 
-/** Waiter is one call that is ready to wait. What decides may answer later, and may throw. */
+/** Waiter is a call that is ready to wait. Its decisions may be asynchronous, and may throw. */
 export interface Waiter<T extends Checked = Checked> {
   readonly cost: number
   /** Higher goes first. */
@@ -14,48 +14,54 @@ export interface Waiter<T extends Checked = Checked> {
   readonly maxWaitUs: number
   readonly maxWaiting: number
   readonly signal: AbortSignal | undefined
-  /** `wake` of any of these wakes the line. All calls for a key have the same. Default: the key. */
+  /**
+   * `wake` of any of these parts wakes the queue. They are the same for all calls for a key.
+   * Default: the key.
+   */
   readonly parts?: readonly string[]
-  /** The rules as they are now: they may change while the call is in line. */
+  /** Returns the present rules, which may change while the call waits. */
   set(): RuleSet
-  /** What `take` would decide. Spends nothing. */
+  /** Returns what `take` would decide. Spends nothing. */
   peek(set: RuleSet): Decision | Promise<Decision>
   /** Decides and spends. */
   take(set: RuleSet): T | Promise<T>
-  /** The longest sleep of the head after a refusal, plus up to a quarter at random. Default: none. */
+  /**
+   * Returns the longest sleep of the head after a refusal, before random jitter of up to a quarter.
+   * Default: no limit.
+   */
   pollUs?(refused: Decision): number
-  /** Takes back what was admitted when the call had already given up. Default: it stays spent. */
+  /** Undoes an admission that arrives after the call has given up. Default: it stays spent. */
   dropped?(admitted: T): void
 }
 
-/** Later calls that go before a call at most, whatever their priority. */
+/** The most later calls that may overtake a call by priority. */
 const MOST_OVERTAKING = 16
 
-/** Place is one call in line. */
+/** Place is a call in a queue. */
 export interface Place {
   readonly waiter: Waiter
-  /** Later calls that were put before it. */
+  /** The number of later calls that have overtaken it. */
   overtaken: number
   /** Whether something changed since its last check began. */
   isWoken: boolean
   sleeper?: AbortController
-  /** Why the call is to end. */
+  /** Set to end the call, with the reason. */
   stop?: { readonly reason: unknown }
 }
 
-/** Line is the calls that wait for one key. */
+/** Line is the queue of calls for one key. */
 export interface Line {
-  /** The calls that are not admitted yet, in the order in which they go. */
+  /** The calls that are not admitted yet, in their order. */
   readonly places: Place[]
-  /** The units that all of `places` want. */
+  /** The sum of the units that `places` request. */
   units: number
-  /** All calls, with those that wait out a delay. */
+  /** The number of calls, including admitted ones that wait out a delay. */
   waiting: number
-  /** Take it out of what `wake` reaches. */
+  /** Functions that unregister the queue from `wake`. */
   readonly unwakes: readonly (() => void)[]
 }
 
-/** enter puts a call into line. */
+/** enter adds a call to a queue. */
 export function enter(line: Line, place: Place): void {
   const { places } = line
   let at = places.length
@@ -71,7 +77,7 @@ function overtakes(place: Place, other: Place): boolean {
   return other.waiter.priority < place.waiter.priority && other.overtaken < MOST_OVERTAKING
 }
 
-/** leave takes a call out of line, if it is in line. If it was the head, the next one checks. */
+/** leave removes a call from its queue, if it is in it. If it was the head, the next one checks. */
 export function leave(line: Line, place: Place): void {
   const { places } = line
   const at = places.indexOf(place)
@@ -81,15 +87,15 @@ export function leave(line: Line, place: Place): void {
   if (at === 0) wake(places[0])
 }
 
-/** unitsBefore is what the calls before one want; before one that is not in line, all of them. */
+/** unitsBefore returns the units requested before a call; for a call outside the queue, all units. */
 export function unitsBefore({ places, units }: Line, place: Place): number {
-  // Most calls look ahead when they are last.
+  // Search from the end: most calls ask when they are last.
   const at = places.lastIndexOf(place)
   if (at < 0) return units
   return places.slice(at).reduce((before, { waiter }) => before - waiter.cost, units)
 }
 
-/** wake makes a call look again at once, or as soon as its present check is done. */
+/** wake makes a call check again at once, or after its present check. */
 export function wake(place: Place | undefined): void {
   if (place === undefined) return
   place.isWoken = true

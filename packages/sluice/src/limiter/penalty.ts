@@ -5,25 +5,26 @@ import { checkOptions } from '../core/options.ts'
 import type { Rule } from '../core/rule.ts'
 import type { Fields } from './fields.ts'
 
-/** PenaltyOptions block a key that is refused too often, longer each time. */
+/** PenaltyOptions block a key that is refused too often, for longer each time. */
 export interface PenaltyOptions {
   /**
-   * Where keys have fields: the field that is blocked. Only refusals by rules of that field count, so that
-   * a full rule of another field, or a global one, blocks no key.
+   * For keys with fields: the field that is blocked. Only refusals by rules of that field count, so
+   * that a full rule of another field, or a global one, blocks no key.
    */
   readonly by?: string
-  /** How many refusals within that time block the key: 1 to 1,000,000. */
+  /** How many refusals within `within` block the key: 1 to 1,000,000. */
   readonly after: number
-  /** The time within which those refusals must come. */
+  /** The time within which these refusals must occur. */
   readonly within: Duration
   /**
-   * How long: the first block, the second, and so on; the last one again and again. After ten times as
-   * long as its last block, and no sooner than `within`, a key starts with the first one again.
+   * The duration of the first block, the second, and so on; the last one repeats. A key starts with
+   * the first duration again ten block durations after its last block, and at least `within` after
+   * it.
    */
   readonly block: Duration | readonly Duration[]
 }
 
-/** penaltyOf is the rule that counts refusals; undefined without a penalty. */
+/** penaltyOf returns the rule that counts refusals; undefined without a penalty. */
 export function penaltyOf(options: unknown, fields: Fields | undefined): Rule | undefined {
   if (options === undefined) return undefined
   checkOptions('penalty', options, ['by', 'after', 'within', 'block'])

@@ -4,58 +4,58 @@ import { after, type Later } from '../core/later.ts'
 import type { Rule } from '../core/rule.ts'
 import { admitted } from './wait-options.ts'
 
-/** Ends are the ways in which a permit ends. The first one counts, and later ones do nothing. */
+/** Ends are the ways to end a permit. The first call counts; later ones do nothing. */
 interface Ends<Units, Done> {
-  /** Ends the hold. What rates were charged stays charged. */
+  /** Ends the hold. Units spent on rates stay spent. */
   release(): Done
-  /** Ends the hold, and charges or gives back the difference to what was really used. */
+  /** Ends the hold, and charges or refunds the difference to the actual cost. */
   settle(actual: Units): Done
-  /** Ends the hold, and gives everything back. Slots of a leaky bucket stay given out. */
+  /** Ends the hold, and refunds everything except slots of leaky buckets. */
   cancel(): Done
 }
 
 /**
- * Permit is what `tryAcquire` and `acquire` give. It keeps the rules of the moment it was given. Dispose
- * of it, `using permit = …`, to release it.
+ * Permit is the result of an admitted `tryAcquire` or `acquire`. It keeps the rules of that moment.
+ * `using permit = …` releases it at the end of the block.
  */
 export interface Permit<Units = number> extends Ends<Units, void> {
   /** Always true; that of a `NoPermit` is false. */
   readonly allowed: true
   /** What the permit was given by. */
   readonly decision: Decision
-  /** Makes the hold begin now; false if it has ended. */
+  /** Restarts the hold now; false if it has ended. */
   extend(): boolean
   [Symbol.dispose](): void
 }
 
 /**
- * AsyncPermit is a permit of a store that answers later. Its promises do not reject: what cannot reach
- * the store is sent again until the hold has ended.
+ * AsyncPermit is a permit on an asynchronous store. Its promises do not reject: a call that cannot
+ * reach the store is retried until the hold has ended.
  */
 export interface AsyncPermit<Units = number> extends Ends<Units, Promise<void>> {
   /** Always true; that of a `NoPermit` is false. */
   readonly allowed: true
   /** What the permit was given by. */
   readonly decision: Decision
-  /** Makes the hold begin now; false if it has ended, or the store does not say. */
+  /** Restarts the hold now; false if it has ended or the store does not answer. */
   extend(): Promise<boolean>
   /** Releases in the background. */
   [Symbol.dispose](): void
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** NoPermit is the answer to an acquire that was refused. */
+/** NoPermit is the result of a refused `tryAcquire`. */
 export interface NoPermit {
   /** Always false; that of a permit is true. */
   readonly allowed: false
   /** The refusal. */
   readonly decision: Decision
-  /** Does nothing, so that `using` takes a refusal as well. */
+  /** Does nothing, so that `using` also accepts a refusal. */
   [Symbol.dispose](): void
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** noPermit is a refused acquire. */
+/** noPermit creates the result of a refused `tryAcquire`. */
 export function noPermit(decision: Decision): NoPermit {
   return {
     allowed: false,
@@ -65,22 +65,22 @@ export function noPermit(decision: Decision): NoPermit {
   }
 }
 
-/** PermitParts are what a permit does to its store. */
+/** PermitParts are the calls of a permit to its store. */
 export interface PermitParts<Done extends Later<void>> {
   readonly decision: Decision
   readonly cost: Cost
-  /** Reads what was really used, as a caller gives it; throws if it makes no sense. */
+  /** Checks and reads the actual cost that a caller gives. */
   read(actual: unknown): Cost
-  /** Ends the hold, and charges or gives back a change. */
+  /** Ends the hold, and charges or refunds a change. */
   finish(change: Cost): Done
   extend(): Later<boolean>
-  /** How long it is held at most, in microseconds; 0 if it holds nothing. */
+  /** The longest duration of the hold, in microseconds; 0 if it holds nothing. */
   readonly holdUs: number
-  /** What a second end answers. */
+  /** Returns the result of ending it again. */
   done(): Done
 }
 
-/** permitOn is a permit; `Given` is `Permit` or `AsyncPermit`, by what its parts answer. */
+/** permitOn creates a permit. `Given` is `Permit` or `AsyncPermit`, depending on its parts. */
 export function permitOn<Given, Done extends Later<void>>(
   parts: PermitParts<Done>,
   open: OpenPermits,
@@ -117,13 +117,15 @@ export function permitOn<Given, Done extends Later<void>>(
   } as Given
 }
 
-/** Taken is what a line gives to `acquire`. */
+/** Taken is the result of the queue for `acquire`. */
 export interface Taken<Given> {
   readonly decision: Decision
   readonly permit: Given | NoPermit
 }
 
-/** reported tells of a permit; where that throws, its caller never gets it, and it is cancelled. */
+/**
+ * reported reports a permit. If that throws, the caller never gets the permit, so it is cancelled.
+ */
 export function reported<Given extends { readonly decision: Decision }>(
   permit: Given,
   report: (decision: Decision) => Decision,
@@ -137,7 +139,7 @@ export function reported<Given extends { readonly decision: Decision }>(
   }
 }
 
-/** permitFrom is the permit that a wait has ended with, or throws if it is a refusal. */
+/** permitFrom returns the permit of a finished wait, or throws if it was refused. */
 export function permitFrom<Given extends { readonly decision: Decision }>(
   key: string,
   { decision, ...taken }: Taken<Given> | { readonly decision: Decision },
@@ -155,10 +157,10 @@ function difference(actual: Cost, cost: Cost): Cost {
   return Array.from({ length }, (_, i) => costAt(actual, i) - costAt(cost, i))
 }
 
-/** OpenPermits counts permits that have not ended. Those that were forgotten go when their hold ends. */
+/** OpenPermits counts open permits. Abandoned ones are dropped when their hold ends. */
 export interface OpenPermits {
   count(): number
-  /** `holdUs` is how long it is held at most; what holds nothing is not counted. */
+  /** Adds a permit whose hold lasts at most `holdUs`. Permits that hold nothing are not counted. */
   add(holdUs: number): object
   delete(entry: object): void
 }
@@ -166,7 +168,7 @@ export interface OpenPermits {
 export function createOpenPermits(nowUs: () => number): OpenPermits {
   const entries = new Set<{ readonly untilUs: number }>()
 
-  /** Drops what is over, from the oldest on. */
+  /** Drops expired permits, from the oldest on. */
   function sweep(most: number): void {
     const now = nowUs()
     let looked = 0
@@ -183,7 +185,7 @@ export function createOpenPermits(nowUs: () => number): OpenPermits {
       return entries.size
     },
     add(holdUs) {
-      // No timers: each new one looks at two others.
+      // No timers: each new permit checks two others.
       sweep(2)
       const entry = { untilUs: nowUs() + holdUs }
       if (holdUs > 0) entries.add(entry)
@@ -193,7 +195,7 @@ export function createOpenPermits(nowUs: () => number): OpenPermits {
   }
 }
 
-/** holdUsOf is how long these rules hold a permit at most: a quarter longer than they say. */
+/** holdUsOf returns the longest hold of a permit by these rules: 1.25 times their `hold`. */
 export function holdUsOf(rules: readonly Rule[]): number {
   const holds = rules.filter(({ algorithm }) => algorithm.holds)
   return Math.max(0, ...holds.map(({ perUs }) => perUs * 1.25))

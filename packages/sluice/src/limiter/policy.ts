@@ -4,12 +4,12 @@ import { checkFunction, checkOptions } from '../core/options.ts'
 import type { Rule } from '../core/rule.ts'
 import type { LimiterKey } from './key-types.ts'
 
-/** Rules by the name of a tier, or by key: an object or a `Map`. */
+/** RulesByName is rules by tier name or by key: an object or a `Map`. */
 export type RulesByName =
   | Readonly<Record<string, Rule | readonly Rule[]>>
   | ReadonlyMap<string, Rule | readonly Rule[]>
 
-/** The names of the tiers. Those of a `Map` are only known at run time. */
+/** The type of tier names. Those of a `Map` are known only at run time. */
 type TierIn<Tiers> =
   Tiers extends ReadonlyMap<infer Name extends string, unknown>
     ? Name
@@ -17,21 +17,21 @@ type TierIn<Tiers> =
 
 type RuleIn<Tiers> = Tiers extends ReadonlyMap<string, infer Rules> ? Rules : Tiers[keyof Tiers]
 
-/** PolicyOptions are what a policy is made from. */
+/** PolicyOptions are the options of `createPolicy`. */
 export interface PolicyOptions<Tiers extends RulesByName = RulesByName> {
-  /** The rules of each tier, by its name. `unlimited()` for clients that are never limited. */
+  /** The rules of each tier, by its name. Use `unlimited()` for clients without limits. */
   readonly tiers: Tiers
   /**
-   * The tier of a key that was not given one by `setTier`; `undefined` or `null` where it has none.
-   * Synchronous: look it up beforehand.
+   * Returns the tier of a key without one from `setTier`; `undefined` or `null` for the default
+   * tier. Synchronous: look it up beforehand.
    */
   readonly tierOf?: (key: string) => string | undefined | null
-  /** The tier of keys that neither `setTier` nor `tierOf` knows. Without it they are an error. */
+  /** The tier of keys that get none from `setTier` or `tierOf`. Without it such keys throw. */
   readonly defaultTier?: NoInfer<TierIn<Tiers>>
-  /** Rules of single keys that replace their tier's. */
+  /** Rules of single keys, which replace those of their tier. */
   readonly overrides?: RulesByName
   /**
-   * The field of the key that has a tier, for keys with fields. Rules of tiers and overrides count that
+   * For keys with fields: the field that has a tier. Rules of tiers and overrides count that
    * field; `tierOf`, `setTier` and `setOverride` get its value.
    */
   readonly tierBy?: string
@@ -40,27 +40,27 @@ export interface PolicyOptions<Tiers extends RulesByName = RulesByName> {
 }
 
 /**
- * Policy says which rules hold for a key. A change takes effect on the key's next request. Rules
- * of the same name and algorithm carry over what was used; others have states of their own.
+ * Policy selects the rules for a key. A change takes effect at the key's next request. Used units
+ * carry over between rules of the same name and algorithm; other rules have separate states.
  */
 export interface Policy<Key = string, Tier extends string = string> {
-  /** The field of keys that has a tier; undefined where the key is a text. */
+  /** The field of keys that has a tier; undefined if keys are strings. */
   readonly tierBy: string | undefined
-  /** What its limiters' keys are; only a type. */
+  /** The key type of its limiters. Exists only as a type. */
   readonly key?: Key
-  /** The rules of all tiers and overrides that the policy was made with. */
+  /** The rules of all tiers and overrides with which the policy was created. */
   readonly ruleLists: readonly (readonly Rule[])[]
-  /** The rules for a key: its override, else those of `tier`, else those of its own tier. */
+  /** Returns the rules for a key: its override, else those of `tier`, else those of its own tier. */
   rulesFor(key: string, tier?: Tier): readonly Rule[]
-  /** Whether the key has an override, or a tier that is not just the default. */
+  /** Tells whether the key has an override or a tier from `setTier` or `tierOf`. */
   knows(key: string): boolean
-  /** The tier under which to show a key of which nothing is known: the default, else the first. */
+  /** The tier under which to show unknown keys: the default, else the first. */
   readonly shownTier: Tier
-  /** The tier of a key: what `setTier` said, else `tierOf`, else the default. */
+  /** Returns the tier of a key: from `setTier`, else from `tierOf`, else the default. */
   tierOf(key: string): Tier
-  /** Assigns a key to a tier; `undefined` or `null` takes the assignment back. */
+  /** Assigns a key to a tier; `undefined` or `null` removes the assignment. */
   setTier(key: string, tier: Tier | undefined | null): void
-  /** Gives a key rules of its own; `undefined` or `null` takes them back. */
+  /** Gives a key its own rules; `undefined` or `null` removes them. */
   setOverride(key: string, rules: Rule | readonly Rule[] | undefined | null): void
 }
 
@@ -68,7 +68,7 @@ const OPTIONS = ['tiers', 'tierOf', 'defaultTier', 'overrides', 'tierBy', 'rules
 
 const isPolicySymbol = Symbol.for('sluice.policy')
 
-/** createPolicy makes a policy from tiers. */
+/** createPolicy creates a policy from tiers. */
 export function createPolicy<
   const Tiers extends RulesByName,
   const Others extends Rule | readonly Rule[] = never,
@@ -128,7 +128,7 @@ export function createPolicy(options: PolicyOptions): Policy {
     else overrides.set(key, listFor(`override of ${shown(key)}`, rules))
   }
 
-  /** The rules of a tier or an override, and those of the other fields. */
+  /** Returns the rules of a tier or an override together with those of the other fields. */
   function listFor(where: string, rules: Rule | readonly Rule[]): readonly Rule[] {
     const own = ruleList(where, rules)
     const stray = own.find(({ by }) => by !== undefined && by !== tierBy)
@@ -163,7 +163,7 @@ export function createPolicy(options: PolicyOptions): Policy {
   }
 }
 
-/** The rules of the fields that have no tier. */
+/** Returns the rules of the fields that have no tier. */
 function othersOf({ rules, tierBy }: PolicyOptions): readonly Rule[] {
   if (rules === undefined) return []
   const others = ruleList('createPolicy: rules', rules)
@@ -195,12 +195,12 @@ function rulesByName(what: string, given: RulesByName): Iterable<[string, Rule |
   )
 }
 
-/** isPolicy tells a policy from rules. */
+/** isPolicy tells whether a value is a policy. */
 export function isPolicy(value: unknown): value is Policy {
   return typeof value === 'object' && value !== null && isPolicySymbol in value
 }
 
-/** ruleList is one rule or several as a checked, frozen list. */
+/** ruleList returns one rule or several as a checked, frozen list. */
 export function ruleList(where: string, rules: unknown): readonly Rule[] {
   const list = Array.isArray(rules) ? rules : [rules]
   if (list.length === 0) {

@@ -6,7 +6,7 @@ import type { CallOptions, LimitRequest } from './verbs.ts'
 
 type Begin = (key: unknown, cost: unknown, options: CallOptions | undefined) => Call
 
-/** A request as it was given, and as it was checked. */
+/** A request as given, and as checked. */
 interface CheckedRequest {
   readonly call: Call
   readonly key: string
@@ -16,8 +16,8 @@ interface CheckedRequest {
 const REQUEST_OPTIONS = ['key', 'cost', 'tier']
 
 /**
- * checkRequests checks all requests of a `checkMany` before anything is spent. Each is read once:
- * what was checked is what is spent, even from an object with getters.
+ * checkRequests checks all requests of a `checkMany` before anything is spent. It reads each once,
+ * so that an object with getters cannot change between check and spend.
  */
 export function checkRequests(
   requests: readonly LimitRequest<string, number | CostByRule>[],
@@ -49,7 +49,7 @@ function checkRequest(
   return { call: begin(key, cost, tier === undefined ? undefined : { tier }), key, cost }
 }
 
-/** An error about one of many requests, with its number. */
+/** Returns the error with the number of the request. */
 function ofRequest(index: number, error: unknown): unknown {
   if (!SluiceError.is(error)) return error
   return new SluiceError(error.code, `checkMany, request ${index}: ${error.message}`, {

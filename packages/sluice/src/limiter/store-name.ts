@@ -2,18 +2,18 @@ import { SluiceError } from '../core/errors.ts'
 import { sharedMap } from '../core/shared-map.ts'
 import type { AsyncStore, Store } from '../stores/store.ts'
 
-/** A name in use: by how many limiters, and whether they share it. */
+/** A name in use: the number of its limiters, and whether they share it. */
 interface Use {
   readonly share: boolean | undefined
   limiters: number
 }
 
-/** The names in use, by what keeps the rows. */
+/** The names in use, by owner of the rows. */
 const inUse = sharedMap<object, Map<string, Use>>('limiter names')
 
 /**
- * unusedName throws if another limiter on this store uses the name, unless both share it. Call what it
- * returns to use the name, and what that returns to free it.
+ * unusedName throws if another limiter on this store uses the name, unless both share it. It
+ * returns a function that occupies the name, which returns a function that frees it.
  */
 export function unusedName(store: Store | AsyncStore, name: string, share: boolean | undefined) {
   const owner = store.owner ?? store

@@ -19,7 +19,7 @@ import { upkeepVerbs } from './sync-upkeep.ts'
 import type { CallOptions, Limiter, LimiterOptions } from './verbs.ts'
 import { createWaitQueue } from './wait-queue.ts'
 
-/** createSyncLimiter is the `createLimiter` of stores that answer at once. */
+/** createSyncLimiter is the `createLimiter` of synchronous stores. */
 export function createSyncLimiter(
   rules: Rule | readonly Rule[] | Policy,
   options: LimiterOptions,
@@ -43,7 +43,7 @@ export function createSyncLimiter(
   const { decide, nowUs } = table
   const line = createWaitQueue(store.clock, nowUs)
   const open = createOpenPermits(nowUs)
-  /** The rules of every plain call, as long as it is open and nothing else is to be done. */
+  /** The rules of every plain call; undefined if closed, or if calls need more than a decision. */
   let quick = policy || fields || penalty || onDecision ? undefined : setOf('', undefined)
   if (quick?.delays || quick?.holds) quick = undefined
 
@@ -63,7 +63,10 @@ export function createSyncLimiter(
     return table.allow(call.set, call.key, call.cost)
   }
 
-  /** Decides and spends. A refusal counts for the penalty, and the block that it brings is told at once. */
+  /**
+   * Decides and spends. A refusal counts towards the penalty; a block that it causes is returned at
+   * once.
+   */
   function decideCall({ set, key, cost }: Call, atUs?: number): Decision {
     if (set.penalty === undefined) return decide(set, key, cost, true, atUs)
     // One instant for all steps: a moment later the rules might admit what was not spent.
@@ -72,7 +75,7 @@ export function createSyncLimiter(
     if (decision.allowed) return decision
     table.punish(set, key, cost, us)
     const told = decide(set, key, cost, false, us)
-    // Another thread may have given units back meanwhile.
+    // Another thread may have refunded units meanwhile.
     return told.allowed ? decision : told
   }
 
@@ -92,7 +95,7 @@ export function createSyncLimiter(
     name,
 
     allow(key, cost = 1, options) {
-      // What nearly every call is, in few steps.
+      // Fast path for nearly all calls.
       if (quick !== undefined && cost === 1 && options === undefined && isKey(key)) {
         return table.allow(quick, key, 1)
       }
@@ -129,7 +132,7 @@ export function createSyncLimiter(
   return noteRules(limiter, (key, options) => begin(key, 0, options).set.rules)
 }
 
-/** allow() where a leaky bucket may hand out a delay. */
+/** Returns the error for allow() with a leaky bucket, which may delay requests. */
 function delays(): SluiceError {
   return new SluiceError(
     'SLUICE_ALLOW_DELAYS',

@@ -10,13 +10,13 @@ import { admitted, checkWait } from './wait-options.ts'
 
 type LineVerbs = Pick<Limiter, 'wait' | 'waiting' | 'tryAcquire' | 'acquire' | 'run'>
 
-/** lineVerbs are the verbs that wait in line, or give permits. */
+/** lineVerbs creates the verbs that wait in a queue or give permits. */
 export function lineVerbs(parts: SyncParts): LineVerbs {
   const { table, gate, line, open, report, decideCall, wake } = parts
   const { beginCheck, beginDecision, costOf } = gate
   const { decide, nowUs } = table
 
-  /** Decides, and gives a permit if it is admitted. */
+  /** Decides, and returns a permit if the call is admitted. */
   function acquireNow(call: Call, isCounted: boolean): Permit<never> | NoPermit {
     const { set, key, cost } = call
     const spentUs = nowUs()
@@ -26,12 +26,12 @@ export function lineVerbs(parts: SyncParts): LineVerbs {
     return permitOf(table, call, { decision, spentUs, open, costOf, ended: () => wake(key) })
   }
 
-  /** Whether a call that passes at once may go without a place in line, which costs more than it does. */
+  /** Tells whether a call may skip the queue, which costs more than the call itself. */
   function needsNoLine({ set, key }: Call): boolean {
     return line.waiting(lineOf(key)) === 0 && !set.delays
   }
 
-  /** Waits in line until a call passes. */
+  /** Waits in the queue until the call passes. */
   function join<Given extends { readonly decision: Decision }>(
     first: Call,
     cost: unknown,
@@ -83,7 +83,7 @@ export function lineVerbs(parts: SyncParts): LineVerbs {
         return { decision: permit.decision, permit }
       }
       const taken = await join(first, cost, limits, take, {
-        // What this limiter releases wakes the line.
+        // Releases by this limiter wake the queue.
         ...(table.isShared ? {} : { pollUs: undefined }),
         dropped: ({ permit }) => void (permit.allowed && permit.cancel()),
       })

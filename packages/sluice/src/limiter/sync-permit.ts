@@ -6,17 +6,17 @@ import type { RuleSet, Table } from '../stores/store.ts'
 import type { Call } from './gate.ts'
 import { holdUsOf, type OpenPermits, type Permit, permitOn } from './permit.ts'
 
-/** What a permit of a synchronous limiter needs besides its table. */
+/** The parts of a synchronous permit besides its table. */
 interface SyncParts {
   readonly decision: Decision
   readonly spentUs: number
   readonly open: OpenPermits
   costOf(set: RuleSet, cost: unknown): Cost
-  /** Called when it has ended: others may get what it held. */
+  /** Called when it has ended, so that waiting calls can check again. */
   ended(): void
 }
 
-/** permitOf is the permit of a call that a table has just admitted. */
+/** permitOf creates the permit of a call that a table has just admitted. */
 export function permitOf(
   table: Table<RuleSet, AnyKey>,
   { set, key, cost }: Call,
@@ -36,7 +36,7 @@ export function permitOf(
       },
       extend() {
         const isExtended = table.extend(set, key, held, table.nowUs())
-        // A hold that has ended ends the permit: what is left of it comes back by itself.
+        // If one hold has ended, the permit has ended: its other holds expire by themselves.
         const holds = isExtended ? set.held.slice() : new Float64Array(held.holds.length)
         held = { ...held, holds }
         return isExtended

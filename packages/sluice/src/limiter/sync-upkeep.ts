@@ -12,12 +12,12 @@ type UpkeepVerbs = Pick<
   'charge' | 'refund' | 'block' | 'unblock' | 'reset' | 'clear' | 'entries' | 'size'
 >
 
-/** upkeepVerbs are the verbs that change or list states without a decision. */
+/** upkeepVerbs creates the verbs that change or list states without a decision. */
 export function upkeepVerbs({ table, gate, line, policy, fields, wake }: SyncParts): UpkeepVerbs {
   const { begin, checkOpen, setOf } = gate
   const { decide, nowUs } = table
 
-  /** The rules to list a key under: those that hold, else those it was last used with. */
+  /** Returns the rules under which to list a key: the present ones, else those that wrote its row. */
   function listedSet(key: AnyKey): RuleSet {
     if (!policy || policy.knows(tierKeyOf(key))) return setOf(key, undefined)
     const rules = table.rulesOf(key)

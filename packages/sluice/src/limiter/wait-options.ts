@@ -5,15 +5,15 @@ import { checkOptions, checkWhole } from '../core/options.ts'
 import type { Rule } from '../core/rule.ts'
 import type { WaitOptions } from './verbs.ts'
 
-/** Outlook is the least wait that is known, and the answer to a call for which that is too long. */
+/** Outlook is the least known wait, and the refusal for a call for which it is too long. */
 export interface Outlook {
   readonly waitUs: number
   readonly refusal: Decision
 }
 
 /**
- * outlookOf is what a decision tells about `cost` with `ahead` units in line before it. A hold may end
- * at any time, so no wait is known of a rule that holds.
+ * outlookOf predicts the wait for `cost` with `ahead` units queued before it, from a decision. Holds
+ * may end at any time, so rules that hold units predict no wait.
  */
 export function outlookOf(
   seen: Decision,
@@ -22,7 +22,7 @@ export function outlookOf(
   cost: number,
 ): Outlook {
   const { allowed, source } = seen
-  // What was not counted tells nothing of the rules.
+  // A decision that was not counted says nothing about the rules.
   const isCounted = source !== 'open' && source !== 'closed'
   const isByRules = isCounted && source !== 'blocked'
   let waitUs = usOf(allowed ? seen.delayMs : isByRules ? 0 : seen.retryAfterMs)
@@ -37,12 +37,12 @@ export function outlookOf(
   return { waitUs, refusal: { ...seen, allowed: false, retryAfterMs, delayMs: 0 } }
 }
 
-/** usOf is whole microseconds. */
+/** usOf converts milliseconds to whole microseconds. */
 export function usOf(ms: number): number {
   return Math.round(ms * 1_000)
 }
 
-/** admitted gives back the decision that a wait has ended with, or throws if it is a refusal. */
+/** admitted returns the decision of a finished wait, or throws if it is a refusal. */
 export function admitted(key: string, decision: Decision): Decision {
   if (decision.allowed) return decision
   throw new SluiceError(
@@ -55,7 +55,7 @@ export function admitted(key: string, decision: Decision): Decision {
 
 const WAIT_OPTIONS = ['signal', 'maxWaitMs', 'maxWaiting', 'priority', 'tier']
 
-/** checkWait makes the options of a verb that waits complete, and throws when its signal has aborted. */
+/** checkWait fills in the options of a verb that waits. Throws if its signal has aborted. */
 export function checkWait(where: string, options: WaitOptions) {
   checkOptions(where, options, WAIT_OPTIONS)
   const { signal, maxWaitMs = 30_000, maxWaiting = 1_000, priority = 0, tier } = options
@@ -68,7 +68,7 @@ export function checkWait(where: string, options: WaitOptions) {
   return { signal, maxWaitUs, maxWaiting, priority, call }
 }
 
-/** Throws unless `signal` is an AbortSignal or left out. */
+/** Throws unless `signal` is an AbortSignal or undefined. */
 function checkSignal(where: string, signal: unknown): void {
   if (signal === undefined || signal instanceof AbortSignal) return
   throw new SluiceError(

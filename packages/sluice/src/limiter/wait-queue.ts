@@ -14,25 +14,26 @@ import {
 import { outlookOf, usOf } from './wait-options.ts'
 
 /**
- * WaitQueue keeps a line per key: higher priority first, and first come first served within one. Only
- * the head of a line decides. Where decisions are synchronous, a call that passes at once has spent
- * when `join` returns.
+ * WaitQueue keeps a queue per key: higher priority first, and first come, first served within one
+ * priority. Only the head of a queue decides. With synchronous decisions, a call that passes at once
+ * has spent when `join` returns.
  */
 export interface WaitQueue {
   /**
-   * Resolves to what `take` gave when admitted, after the delay of a leaky bucket, which the decision
-   * still tells; else to a refusal. Rejects when aborted or closed.
+   * Resolves to the result of `take` when admitted, after the delay of a leaky bucket, which the
+   * decision still contains; else to a refusal. Rejects when aborted or closed.
    */
   join<T extends Checked>(key: string, waiter: Waiter<T>): Promise<T | Checked>
-  /** How many calls wait for a key. */
+  /** Returns how many calls wait for a key. */
   waiting(key: string): number
-  /** Makes the head of each line that has this part check now. */
+  /** Makes the head of each queue with this part check now. */
   wake(part: string): void
   wakeAll(): void
-  /** Rejects all calls that wait. */
+  /** Rejects all waiting calls. */
   close(reason: unknown): void
 }
 
+/** createWaitQueue creates the queues of one limiter. */
 export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
   const lines = new Map<string, Line>()
   const wakes = createCalls<string>()
@@ -43,7 +44,7 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
     const line = lines.get(key) ?? open(key, parts)
     const place: Place = { waiter, overtaken: 0, isWoken: false }
     line.waiting += 1
-    // One listener however many calls share the signal: runtimes report many as a leak.
+    // One listener per signal: runtimes report many listeners as a leak.
     if (!stops.has(signal)) signal?.addEventListener('abort', aborted)
     const forget = stops.add(signal, (reason) => {
       place.stop = { reason }
@@ -74,7 +75,7 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
     return line
   }
 
-  /** Stands in line until admitted, or until it is known that its turn would come too late. */
+  /** Waits in the queue until admitted, or until the call is known to miss its deadline. */
   async function stand(line: Line, place: Place): Promise<Checked> {
     const { places } = line
     const { waiter } = place
@@ -91,7 +92,7 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
           const peeked = waiter.peek(set)
           seen = peeked instanceof Promise ? await peeked : peeked
         }
-        // A slot of a leaky bucket that is too far away is not taken.
+        // Do not take a slot of a leaky bucket that is too far away.
         if (isHead && !(seen && usOf(seen.delayMs) > deadlineUs - nowUs())) {
           const taken = waiter.take(set)
           const checked = taken instanceof Promise ? await taken : taken
@@ -111,7 +112,7 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
     }
   }
 
-  /** Leaves the line, and then waits out the delay of a leaky bucket. */
+  /** Leaves the queue, and then waits out the delay of a leaky bucket. */
   async function held(line: Line, place: Place, admitted: Checked): Promise<Checked> {
     leave(line, place)
     place.isWoken = false
@@ -125,7 +126,7 @@ export function createWaitQueue(clock: Clock, nowUs: () => number): WaitQueue {
     }
   }
 
-  /** Sleeps until it is time, or until woken. */
+  /** Sleeps for a time, or until woken. */
   async function sleep(place: Place, us: number): Promise<void> {
     if (!place.isWoken) {
       place.sleeper = new AbortController()
@@ -151,7 +152,7 @@ function throwStopped({ stop }: Place): void {
   if (stop) throw stop.reason
 }
 
-/** How long the head sleeps after a refusal, in microseconds. */
+/** Returns how long the head sleeps after a refusal, in microseconds. */
 function againUs(waiter: Waiter, refused: Decision): number {
   const retryUs = Math.max(1, usOf(refused.retryAfterMs))
   const pollUs = waiter.pollUs?.(refused) ?? retryUs

@@ -26,30 +26,30 @@ export type {
   RequestPermit,
 } from '../http/http-options.ts'
 
-/** Hook is when a request is counted. `request.body` is there from `'preValidation'` on. */
+/** Hook is the hook that counts requests. `request.body` is available from `'preValidation'` on. */
 export type Hook = 'onRequest' | 'preParsing' | 'preValidation' | 'preHandler'
 
 const HOOKS: readonly Hook[] = ['onRequest', 'preParsing', 'preValidation', 'preHandler']
 
 interface HookOption {
   /**
-   * The hook of Fastify that requests are counted in. Default `'onRequest'`, before anything is read of
-   * them. A `key` from `request.body` needs `'preValidation'` or `'preHandler'`.
+   * The Fastify hook in which requests are counted. Default `'onRequest'`, before Fastify reads any
+   * of them. A `key` from `request.body` needs `'preValidation'` or `'preHandler'`.
    */
   readonly hook?: Hook
 }
 
-/** FastifyOptions are those of `rateLimit`, and when it runs. */
+/** FastifyOptions are the options of `rateLimit`, and its hook. */
 export type FastifyOptions<Rules extends AnyRules = AnyRules> = HookOption &
   RateLimitOptions<FastifyRequest, FastifyReply, Rules>
 
-/** RouteLimit is a route's `config.rateLimit`: none, or options in place of the plugin's. */
+/** RouteLimit is a route's `config.rateLimit`: false, or options that replace those of the plugin. */
 export type RouteLimit =
   | false
   | FastifyOptions
   | (HookOption & RequestOptions<FastifyRequest, FastifyReply> & NoLimits)
 
-/** A route without limits of its own has those of the plugin. */
+/** The options of a route without its own limits, which has those of the plugin. */
 type NoLimits = {
   readonly limiter?: undefined
   readonly rules?: undefined
@@ -61,21 +61,23 @@ declare module 'fastify' {
     rateLimit?: RouteLimit
   }
   interface FastifyRequest {
-    /** What `rateLimit` has decided, and the permit if there is one; undefined if it did not count. */
+    /**
+     * What `rateLimit` has decided, and the permit if there is one; undefined if it did not count.
+     */
     rateLimit?: RequestLimit
   }
 }
 
-/** Counted is how a route's requests are counted. */
+/** The guard and hook of a route's requests. */
 interface Counted {
   readonly hook: Hook
   readonly guard: Guard<FastifyRequest, FastifyReply>
 }
 
 /**
- * rateLimit is a plugin for Fastify: `app.register(rateLimit({ rules }))` limits all routes, also
- * those that are not there. A route's `config: { rateLimit: { … } }` changes options for it, with
- * the same limiter unless it names another; `rateLimit: false` leaves it alone.
+ * rateLimit is a plugin for Fastify: `app.register(rateLimit({ rules }))` limits all routes, and
+ * requests for unknown ones. A route's `config: { rateLimit: { … } }` changes options for it, with
+ * the same limiter unless it sets another; `rateLimit: false` excludes it.
  */
 export function rateLimit<const Rules extends AnyRules>(
   given: FastifyOptions<Rules>,
@@ -85,7 +87,7 @@ export function rateLimit<const Rules extends AnyRules>(
   checkGiven(options)
   const base = countedBy(options)
   const ofRoutes = new WeakMap<object, Counted>()
-  /** The guards of routes that have a hook of their own. */
+  /** The guards of routes with their own hook. */
   const placed = new WeakSet<object>()
 
   function countedOf(own: RouteLimit | undefined): Counted | undefined {
@@ -115,10 +117,10 @@ export function rateLimit<const Rules extends AnyRules>(
   const handlers = Object.fromEntries(HOOKS.map((hook) => [hook, hookOf(hook, run)]))
 
   const plugin: FastifyPluginCallback = (app, _options, done) => {
-    // Requests keep their hidden class. Another plugin of ours may have done it.
+    // Keeps the hidden class of requests. Another instance of this plugin may have done it.
     if (!app.hasRequestDecorator('rateLimit')) app.decorateRequest('rateLimit', undefined)
     app.addHook('onRoute', (route) => {
-      // A mistake is found when the route is made, not when somebody asks for it.
+      // Check options when the route is added, not at the first request.
       const counted = countedOf(route.config?.rateLimit)
       if (!counted || counted.hook === base.hook) return
       append(route, counted.hook, handlers[counted.hook])
@@ -128,7 +130,7 @@ export function rateLimit<const Rules extends AnyRules>(
     done()
   }
   return Object.assign(plugin, {
-    // For the whole app, not only for what is registered inside.
+    // Apply to the whole app, not only to an encapsulated context.
     [Symbol.for('skip-override')]: true,
     [Symbol.for('fastify.display-name')]: 'sluice',
   })
@@ -136,7 +138,7 @@ export function rateLimit<const Rules extends AnyRules>(
 
 type Run = (hook: Hook, request: FastifyRequest, reply: FastifyReply, next: Next) => void
 
-/** countedBy checks options, and makes their guard. */
+/** Checks options, and creates their guard. */
 function countedBy({ hook = 'onRequest', ...options }: FastifyOptions): Counted {
   if (!HOOKS.includes(hook)) {
     const hooks = HOOKS.map((each) => `'${each}'`).join(', ')
@@ -149,7 +151,7 @@ function countedBy({ hook = 'onRequest', ...options }: FastifyOptions): Counted 
   return { hook, guard: createGuard(isEarly ? beforeBody(options, hook) : options, true) }
 }
 
-/** Fastify passes `preParsing` the stream of the body, too. */
+/** Adapts to the hook: Fastify also passes the body's stream to `preParsing`. */
 function hookOf(hook: Hook, run: Run): onRequestHookHandler {
   if (hook !== 'preParsing') return (request, reply, next) => run(hook, request, reply, next)
   const early: preParsingHookHandler = (request, reply, _payload, next) =>
@@ -157,13 +159,16 @@ function hookOf(hook: Hook, run: Run): onRequestHookHandler {
   return early as never
 }
 
-/** Runs after the hooks that a route has by itself. */
+/** Appends a handler to the route's own hooks. */
 function append(route: RouteOptions, hook: Hook, handler: onRequestHookHandler): void {
   const others = (route as { [Name in Hook]?: unknown })[hook] ?? []
   Object.assign(route, { [hook]: [others, handler].flat() })
 }
 
-/** Fastify tells a plugin only of routes that come after it. */
+/**
+ * Returns the error for a route that was added before the plugin, of which Fastify does not tell
+ * it.
+ */
 function tooLate(hook: Hook): SluiceError {
   return new SluiceError(
     'SLUICE_OPTION',
@@ -172,7 +177,7 @@ function tooLate(hook: Hook): SluiceError {
   )
 }
 
-/** Most plugins are registered by themselves, and Fastify then calls them with the app. */
+/** Throws if the options are an app: Fastify passes it if the plugin is registered without a call. */
 function checkNoApp(options: unknown): void {
   if (typeof (options as { addHook?: unknown } | undefined)?.addHook !== 'function') return
   throw new SluiceError(

@@ -21,32 +21,32 @@ export type {
   RequestPermit,
 } from '../http/http-options.ts'
 
-/** A handler of requests, as Next.js, Bun, Deno and Workers have them. */
+/** A request handler, as in Next.js, Bun, Deno and Workers. */
 type Handler<Req extends Request, Args extends unknown[]> = (
   request: Req,
   ...args: Args
 ) => Response | Promise<Response>
 
 /**
- * FetchOptions are those of `rateLimit`, and how to find out where a request comes from. `Rest` is what the
- * platform passes besides a request, as far as `address` reads it.
+ * FetchOptions are the options of `rateLimit`, and a function for the client's address. `Rest` is
+ * what the platform passes besides a request, as far as `address` reads it.
  */
 export type FetchOptions<
   Rest extends unknown[] = [],
   Rules extends AnyRules = AnyRules,
 > = RateLimitOptions<Request, Response, Rules> & {
-  /** The address at the other end: a `Request` does not have it, the platform knows it. */
+  /** Returns the address of the connection, which the platform knows and a `Request` lacks. */
   readonly address?: (request: Request, ...rest: Rest) => string | undefined
 }
 
-/** What a handler is called with, which is at least what `address` reads. */
+/** The parameters of a limited handler: at least those that `address` reads. */
 type Both<Rest extends unknown[], Args extends unknown[]> = Args extends [...Rest, ...unknown[]]
   ? Args
   : Rest extends [...Args, ...unknown[]]
     ? Rest
     : never
 
-/** Limit makes a handler limited. It is called with what that takes. */
+/** Limit wraps a handler in one with the same parameters. */
 type Limit<Rest extends unknown[]> = <Req extends Request, Args extends unknown[]>(
   handler: Handler<Req, Args>,
 ) => (request: Req, ...rest: Both<Rest, Args>) => Promise<Response>
@@ -54,8 +54,8 @@ type Limit<Rest extends unknown[]> = <Req extends Request, Args extends unknown[
 const limits = sharedMap<Request, RequestLimit>('request limits')
 
 /**
- * rateLimitOf is what was decided about the request that a handler was called with, and its permit where
- * it has one. Undefined if it was not counted.
+ * rateLimitOf returns the decision about the request that a handler was called with, and its permit
+ * if it has one. undefined if it was not counted.
  */
 export function rateLimitOf(request: Request): RequestLimit | undefined {
   return limits.get(request)
@@ -72,7 +72,7 @@ export function rateLimit<Rest extends unknown[] = [], const Rules extends AnyRu
   return (handler) => {
     if (typeof handler !== 'function') throw noHandler(handler)
     return async (request, ...rest) => {
-      // Some platforms leave the signal out.
+      // Some platforms have no signal.
       const { signal } = request as { readonly signal?: AbortSignal }
       if (signal?.aborted) return dropped()
       const entrance = await guard.enter(request, {
@@ -107,14 +107,14 @@ function noHandler(given: unknown): SluiceError {
   )
 }
 
-/** Node's request and response, as `@hono/node-server` passes them beside a request. */
+/** Returns Node's request and response if `@hono/node-server` passes them with a request. */
 function nodeOf(platform: unknown): Following['node'] {
   const { incoming, outgoing } = (platform ?? {}) as Partial<NonNullable<Following['node']>>
   if (!incoming?.socket || typeof outgoing?.once !== 'function') return undefined
   return { incoming, outgoing }
 }
 
-/** refusalResponse is the response to a request that was refused. */
+/** refusalResponse creates the response to a refused request. */
 export function refusalResponse({ fields, refusal }: Entrance, hasOrigin: boolean): Response {
   if (!refusal) throw new SluiceError('SLUICE_OPTION', 'the request was not refused.')
   const headers = new Headers()
@@ -123,9 +123,9 @@ export function refusalResponse({ fields, refusal }: Entrance, hasOrigin: boolea
   return new Response(refusal.body, { status: refusal.status, headers })
 }
 
-/** The response with the fields; some cannot be changed and are copied. */
+/** Returns the response with the fields. Copies immutable responses. */
 function withFields(response: Response, hasOrigin: boolean, { fields }: Entrance): Response {
-  // Some platforms take no response to mean that the connection is used for something else.
+  // On some platforms no response means that the connection was upgraded.
   if (fields.length === 0 || !(response instanceof Response)) return response
   const changed = isOpen(response) ? response : new Response(response.body, response)
   for (const [name, value] of fields) changed.headers.set(name, value)

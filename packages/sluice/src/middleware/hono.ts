@@ -24,18 +24,20 @@ export type {
 
 declare module 'hono' {
   interface ContextVariableMap {
-    /** What `rateLimit` has decided, and the permit if there is one; undefined if it did not count. */
+    /**
+     * What `rateLimit` has decided, and the permit if there is one; undefined if it did not count.
+     */
     rateLimit: RequestLimit | undefined
   }
 }
 
-/** HonoOptions are those of `rateLimit`, and how to find out where a request comes from. */
+/** HonoOptions are the options of `rateLimit`, and a function for the client's address. */
 export type HonoOptions<Rules extends AnyRules = AnyRules> = RateLimitOptions<
   Context,
   Response,
   Rules
 > & {
-  /** The address at the other end. Default: what Node, Deno or Bun say. */
+  /** Returns the address of the connection. Default: that of Node, Deno or Bun. */
   readonly address?: (context: Context) => string | undefined
 }
 
@@ -76,7 +78,7 @@ export function rateLimit<const Rules extends AnyRules>(
     }
     for (const [name, value] of fields) context.header(name, value)
     await next()
-    // A response that the handler made by itself does not have what was set before.
+    // A response that the handler created itself lacks the fields set before.
     if (fields.length > 0 && !context.res.headers.has(fields[0][0])) {
       for (const [name, value] of fields) context.header(name, value)
     }
@@ -86,7 +88,7 @@ export function rateLimit<const Rules extends AnyRules>(
     return undefined
   }
 
-  /** Where the platform does not tell when a response has ended, its body does. */
+  /** Follows the body to detect the end of a response on platforms that do not report it. */
   async function follow(context: Context, next: Next, entrance: Entrance, isExposed: boolean) {
     const { method, raw } = context.req
     const response = await followResponse({
@@ -95,12 +97,12 @@ export function rateLimit<const Rules extends AnyRules>(
       respond: async () => (await respond(context, next, entrance, isExposed)) ?? context.res,
       end: (response, isWhole) => guard.finish(entrance, context, response, isWhole),
     })
-    // One that changes the protocol cannot be set again.
+    // The response of an upgrade cannot be set again.
     if (response !== context.res) context.res = response
     return undefined
   }
 
-  /** Decisions about clients that have gone meanwhile end at once. */
+  /** Ends a request whose client has left meanwhile. */
   function drop(context: Context, entrance: Entrance): Response {
     const response = dropped()
     guard.finish(entrance, context, response, false)
@@ -118,7 +120,7 @@ export function rateLimit<const Rules extends AnyRules>(
   }
 }
 
-/** What the guard looks at of a request. */
+/** The guard's view of a request. */
 class HonoIncoming {
   readonly #request: Context['req']
   readonly peer: string | undefined
@@ -137,10 +139,10 @@ class HonoIncoming {
   }
 }
 
-/** What the platform passes to Hono about a connection, where it does. */
+/** The data about a connection that some platforms pass to Hono. */
 interface Platform {
   readonly incoming?: NodeRequest & { readonly rawHeaders?: readonly string[] }
-  /** Node's response. To write fields there is several times quicker than to go through Hono's. */
+  /** Node's response. Writing fields there is several times faster than through Hono's. */
   readonly outgoing?: NodeResponse & { setHeader(name: string, value: string): unknown }
   readonly remoteAddr?: { readonly hostname?: string }
   readonly requestIP?: (request: Request) => { readonly address: string } | null
@@ -150,16 +152,19 @@ function platformOf({ env }: Context): Platform {
   return (env as Platform | undefined) ?? {}
 }
 
-/** Tells whether the connection of a request has gone. Its signal is slow to make on Node. */
+/**
+ * Tells whether the connection of a request is closed. Avoids the request's signal on Node, which
+ * is slow to create.
+ */
 function isGone(context: Context, peer: string | undefined): boolean {
   const socket = platformOf(context).incoming?.socket
   if (socket?.destroyed) return true
   if (peer !== undefined) return false
-  // A TCP connection that was reset has lost its peer only; a Unix socket has no address at all.
+  // A reset TCP connection has lost only its remote address; a Unix socket has neither address.
   return socket ? socket.localAddress !== undefined : context.req.raw.signal?.aborted === true
 }
 
-/** Tells whether a request names its origin, as scripts of web pages do. */
+/** Tells whether a request has an Origin header, as scripts of web pages send it. */
 function isFromScript(context: Context): boolean {
   const rawHeaders = platformOf(context).incoming?.rawHeaders
   return rawHeaders ? hasOrigin({ rawHeaders }) : context.req.header('origin') !== undefined

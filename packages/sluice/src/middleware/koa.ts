@@ -22,7 +22,9 @@ export type {
 
 declare module 'koa' {
   interface DefaultState {
-    /** What `rateLimit` has decided, and the permit if there is one; undefined if it did not count. */
+    /**
+     * What `rateLimit` has decided, and the permit if there is one; undefined if it did not count.
+     */
     rateLimit?: RequestLimit
   }
 }
@@ -37,7 +39,7 @@ export function rateLimit<const Rules extends AnyRules>(
     if (!incoming) return drop(context)
     const entrance = await guard.enter(context, incoming)
     const { fields, refusal, limit, delayMs, spent } = entrance
-    // Before all that may throw.
+    // Before anything that may throw.
     if (spent) {
       whenDone(context.req, context.res, (isWhole) =>
         guard.finish(entrance, context, context, isWhole),
@@ -51,7 +53,7 @@ export function rateLimit<const Rules extends AnyRules>(
       context.status = refusal.status
       context.res.statusCode = refusal.status
       context.body = refusal.body
-      // Setting a body made its type plain text.
+      // Set fields after the body, which sets its type to plain text.
       for (const [name, value] of refusal.fields) context.set(name, value)
       return
     }
@@ -66,13 +68,15 @@ export function rateLimit<const Rules extends AnyRules>(
   }
 }
 
-/** Koa answers nothing to a connection that has gone. */
+/** Makes Koa send no response to a closed connection. */
 function drop(context: Context): void {
   context.respond = false
   context.res.destroy()
 }
 
-/** Koa clears all fields when something is thrown, but for those that the error brings. */
+/**
+ * Adds fields to an error: when a handler throws, Koa clears all fields except those of the error.
+ */
 function withFields(error: unknown, fields: readonly Field[]): unknown {
   if (!(error instanceof Error) || fields.length === 0) return error
   const { headers } = error as { headers?: object }

@@ -22,29 +22,30 @@ export type {
   RequestPermit,
 } from '../http/http-options.ts'
 
-/** The response of Express or Fastify, as far as both are alike. */
+/** The common part of the responses of Express and Fastify. */
 interface NestResponse {
   readonly raw?: ServerResponse
   header(name: string, value: string): unknown
   getHeader(name: string): unknown
 }
 
-/** Express or Fastify, whichever Nest runs on. */
+/** The proxy setting of Express or Fastify, whichever Nest runs on. */
 const ofNest: Framework<{ readonly raw?: IncomingMessage; readonly ip?: string }> = {
   trusting: (request) => (request.raw ? ofFastify : ofExpress).trusting(request),
   ip: (request) => (request.raw ? ofFastify : ofExpress).ip(request),
 }
 
-/** Where Nest keeps the guards of a controller or handler. */
+/** The metadata key under which Nest keeps the guards of a controller or handler. */
 const GUARDS = '__guards__'
 
-/** Where decorators note which guards of ours count a controller or handler; no other does. */
+/** The metadata key for the guards of this library that count a controller or handler. */
 const COUNTING = 'sluice:counting'
 
 /**
  * rateLimit is a guard for Nest, on Express or Fastify: `@UseGuards(rateLimit({ rules }))`, or
- * `app.useGlobalGuards(rateLimit({ rules }))`. A refusal is an `HttpException`, for the app's
- * exception filters to see. `@RateLimit` and `@SkipRateLimit` replace it for a controller or handler.
+ * `app.useGlobalGuards(rateLimit({ rules }))`. A refusal is an `HttpException`, which passes the
+ * app's exception filters. `@RateLimit` and `@SkipRateLimit` replace it for a controller or
+ * handler.
  */
 export function rateLimit<const Rules extends AnyRules>(
   options: RateLimitOptions<ExecutionContext, ExecutionContext, Rules>,
@@ -62,7 +63,7 @@ export function rateLimit<const Rules extends AnyRules>(
       if (!incoming) return drop(outgoing)
       const entrance = await guard.enter(context, incoming)
       const { fields, refusal, limit, delayMs, spent } = entrance
-      // Before all that may throw.
+      // Before anything that may throw.
       if (spent) {
         whenDone(raw, outgoing, (isWhole) => guard.finish(entrance, context, context, isWhole))
       }
@@ -82,21 +83,24 @@ export function rateLimit<const Rules extends AnyRules>(
 }
 
 /**
- * rateLimitOf is what was decided about a request that `rateLimit` has let through, and its permit where
- * it has one: `request.rateLimit` of the request that Nest passes, `@Req() request`. Undefined if it was
- * not counted.
+ * rateLimitOf returns the decision about a request that `rateLimit` has admitted, and its permit if
+ * it has one: `request.rateLimit` of the request that Nest passes, `@Req() request`. undefined if
+ * it was not counted.
  */
 export function rateLimitOf(request: object): RequestLimit | undefined {
   return (request as { rateLimit?: RequestLimit }).rateLimit
 }
 
-/** Never answers: Nest takes a refusal for an error, and has filters and logs for those. */
+/** Never resolves: Nest would treat a refusal as an error, with filters and logs. */
 function drop(response: ServerResponse): Promise<never> {
   response.destroy()
   return new Promise(() => {})
 }
 
-/** Nest writes objects as they are; of a text its filter makes `{ statusCode, message }`. */
+/**
+ * Returns the body for Nest, which writes objects as they are but turns text into `{ statusCode,
+ * message }`.
+ */
 function bodyOf({ body, fields }: Refusal): string | object {
   const type = fields.find(([name]) => name.toLowerCase() === 'content-type')?.[1]
   if (!type?.includes('json')) return body
@@ -108,9 +112,9 @@ function bodyOf({ body, fields }: Refusal): string | object {
 }
 
 /**
- * RateLimit limits a controller or one of its handlers, in place of what would limit it otherwise: that of
- * a handler replaces that of its controller, and either replaces global guards of `rateLimit`. Several at
- * one place all count.
+ * RateLimit limits a controller or one of its handlers. On a handler it replaces that of the
+ * controller, and on either it replaces global guards of `rateLimit`. Several on one target all
+ * count.
  */
 export function RateLimit<const Rules extends AnyRules>(
   options: RateLimitOptions<ExecutionContext, ExecutionContext, Rules>,
@@ -122,7 +126,7 @@ export function RateLimit<const Rules extends AnyRules>(
   })
 }
 
-/** SkipRateLimit leaves a controller or one of its handlers alone: no guard of `rateLimit` counts it. */
+/** SkipRateLimit excludes a controller or one of its handlers: no guard of `rateLimit` counts it. */
 export function SkipRateLimit(): ClassDecorator & MethodDecorator {
   return decorator((place) => define(COUNTING, [], place))
 }
@@ -132,7 +136,10 @@ function decorator(decorate: (place: object) => void): ClassDecorator & MethodDe
     decorate(descriptor ? descriptor.value : target)
 }
 
-/** Tells whether a guard counts a request: its handler decides, else its controller. */
+/**
+ * Tells whether a guard counts a request. Decorators of the handler take precedence over the
+ * controller's.
+ */
 function isCounted(guard: CanActivate, context: ExecutionContext): boolean {
   const counting =
     metadata.getMetadata(COUNTING, context.getHandler()) ??
@@ -140,7 +147,7 @@ function isCounted(guard: CanActivate, context: ExecutionContext): boolean {
   return counting === undefined || counting.includes(guard)
 }
 
-/** What reflect-metadata, which Nest brings, adds to `Reflect`. */
+/** The part of `Reflect` that reflect-metadata adds, a dependency of Nest. */
 interface Metadata {
   getMetadata(name: string, target: object): unknown[] | undefined
   getOwnMetadata(name: string, target: object): unknown[] | undefined

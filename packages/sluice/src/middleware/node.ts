@@ -21,9 +21,9 @@ export type {
 } from '../http/http-options.ts'
 
 /**
- * clientKey is the key that `rateLimit` has for a client's address, for keys that combine it with
- * something else. Throws `SLUICE_OPTION` where the address is not known. Node knows the address of
- * a connection that has gone if `rateLimit` or `clientKey` has seen it before.
+ * clientKey returns a function that gives the key of `rateLimit` for a client's address, for keys
+ * that combine it with other data. Throws `SLUICE_OPTION` if the address is not known. The address
+ * of a closed connection is known if `rateLimit` or `clientKey` has read it before.
  */
 export function clientKey({
   trustProxy = 0,
@@ -41,8 +41,8 @@ export function clientKey({
 }
 
 /**
- * rateLimitOf is what was decided about a request that `rateLimit` has let through, and its permit where
- * it has one: `request.rateLimit`. Undefined if it was not counted.
+ * rateLimitOf returns the decision about a request that `rateLimit` has admitted, and its permit if
+ * it has one: `request.rateLimit`. undefined if it was not counted.
  */
 export function rateLimitOf(request: IncomingMessage): RequestLimit | undefined {
   return (request as { rateLimit?: RequestLimit }).rateLimit
@@ -50,8 +50,8 @@ export function rateLimitOf(request: IncomingMessage): RequestLimit | undefined 
 
 /**
  * rateLimit is for Node's plain `http`: `limit(request, response, next)` answers a refused request
- * itself and calls `next` only for one that may go ahead. If something is wrong (a `key` that
- * throws, say) it answers with 500 and tells `onError`.
+ * itself and calls `next` only for an admitted one. After an error (such as a `key` that
+ * throws) it answers with 500 and calls `onError`.
  */
 export function rateLimit<const Rules extends AnyRules>(
   options: RateLimitOptions<IncomingMessage, ServerResponse, Rules>,

@@ -1,7 +1,7 @@
 /**
  * releasedByBody calls `release` when the body of a response has been read to its end, has failed or
  * was cancelled, or when the signal of the request aborts; at once if there is no body to read. The
- * response that it returns takes the place of the other.
+ * response that it returns replaces the given one.
  */
 export function releasedByBody(
   response: Response,
@@ -20,7 +20,10 @@ export function releasedByBody(
   request.signal.addEventListener('abort', end)
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
 
-  /** Called at the first read: the runtime closes forgotten bodies, but none that has a reader. */
+  /**
+   * Called at the first read, since the runtime closes abandoned bodies only if they have no
+   * reader.
+   */
   function begin(from: ReadableStream<Uint8Array>): ReadableStreamDefaultReader<Uint8Array> {
     reader = from.getReader()
     reader.closed.then(end, end)

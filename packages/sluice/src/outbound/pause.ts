@@ -2,12 +2,12 @@ import { SluiceError } from '../core/errors.ts'
 import type { AsyncLimiter, Limiter } from '../limiter/verbs.ts'
 import { type BareItem, parseDictionary, parseList } from './structured-fields.ts'
 
-/** The longest pause that a server can ask for. */
+/** The longest pause that a server can request. */
 const LONGEST_PAUSE_MS = 24 * 3_600_000
 
 /**
- * pauseFor blocks a key for as long as a response asks for, a day at most, unless it is blocked for
- * longer, and returns that time. A store that fails does not cost the response.
+ * pauseFor blocks a key for as long as a response requests, a day at most, unless it is blocked for
+ * longer, and returns that time. If the store fails, the response is still returned.
  */
 export async function pauseFor(
   limiter: Limiter | AsyncLimiter,
@@ -28,8 +28,8 @@ export async function pauseFor(
 }
 
 /**
- * pauseOf is how long a server wants to be left alone, in milliseconds; 0 if it does not say so. Of a
- * response from a cache (`Age`), durations began when it was made.
+ * pauseOf returns the pause that a response requests, in milliseconds; 0 if it requests none. For a
+ * response from a cache (`Age`), durations start when the response was generated.
  */
 export function pauseOf({ status, headers }: Response, nowMs: number, cost = 1): number {
   const ageMs = ageOf(headers)
@@ -41,20 +41,20 @@ export function pauseOf({ status, headers }: Response, nowMs: number, cost = 1):
   return usedUpMs(headers, nowMs, ageMs, isRefusal ? NO_GAPS : gapsOf(headers, cost))
 }
 
-/** Seconds until a policy gives back one unit, and as much as the call costs. */
+/** Seconds until a policy refills one unit, and the cost of the call. */
 interface Gap {
   readonly unitS: number
   readonly costS: number
 }
 
-/** By the name of the policy. */
+/** Gaps by policy name. */
 type Gaps = ReadonlyMap<unknown, Gap>
 
 const NO_GAPS: Gaps = new Map()
 
 /**
- * Of policies with a `sluice-burst`, whose units come back one by one: after the last one that was
- * left the next comes within such a gap, while `t` is whole seconds.
+ * Returns the gaps of policies with `sluice-burst`, whose units refill one by one: the next unit
+ * comes within a gap, which may be shorter than the whole seconds of `t`.
  */
 function gapsOf(headers: Headers, cost: number): Gaps {
   const gaps = new Map<unknown, Gap>()
@@ -67,23 +67,23 @@ function gapsOf(headers: Headers, cost: number): Gaps {
   return gaps
 }
 
-/** How long ago a response was made, as caches tell: of several values the first counts. */
+/** Returns the age of a response by its `Age` header, of which the first value counts. */
 function ageOf(headers: Headers): number {
   return 1_000 * Number(/^\s*(\d{1,10})\s*(?:,|$)/.exec(headers.get('age') ?? '')?.[1] ?? 0)
 }
 
-/** What Retry-After says; undefined if it cannot be read. Of several values the largest counts. */
+/** Parses Retry-After; undefined if it is malformed. Of several values the largest counts. */
 function retryAfterMs(text: string, nowMs: number, ageMs: number): number | undefined {
   if (/^\d+(\s*,\s*\d+)*$/.test(text)) {
     return Math.max(0, Math.max(...text.split(',').map(Number)) * 1_000 - ageMs)
   }
   if (!/^(mon|tue|wed|thu|fri|sat|sun)[a-z]*,? /i.test(text)) return undefined
-  // Dates of HTTP are in GMT; one of their forms does not say so.
+  // HTTP dates are in GMT, even in the format that does not say so.
   const atMs = Date.parse(/ \d{4}$/.test(text) ? `${text} GMT` : text)
   return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs)
 }
 
-/** Where a field says that nothing is left: how long until that changes. */
+/** Returns how long until units refill if a header says that none remain; else 0. */
 function usedUpMs(headers: Headers, nowMs: number, ageMs: number, gaps: Gaps): number {
   const field = headers.get('ratelimit') ?? ''
   const seconds = listedSeconds(field, gaps) ?? namedSeconds(field)
@@ -92,7 +92,7 @@ function usedUpMs(headers: Headers, nowMs: number, ageMs: number, gaps: Gaps): n
     if (headers.get(`${name}-remaining`)?.trim() !== '0') continue
     const reset = Number(headers.get(`${name}-reset`))
     if (!Number.isFinite(reset) || reset <= 0) continue
-    // Some give the moment, in seconds or milliseconds, some the seconds that are left.
+    // Some servers send an instant, in seconds or milliseconds, some the seconds left.
     if (reset > 100_000_000_000) return Math.max(0, reset - nowMs)
     return Math.max(0, reset > 1_000_000_000 ? reset * 1_000 - nowMs : reset * 1_000 - ageMs)
   }
@@ -100,8 +100,8 @@ function usedUpMs(headers: Headers, nowMs: number, ageMs: number, gaps: Gaps): n
 }
 
 /**
- * Of a list of policies, as since draft-8: the longest time of those with nothing left. Undefined if
- * it is none, if one of its items is not as the draft has it, or if it tells no time.
+ * Parses a list of policies, as since draft-8: returns the longest time of those without remaining
+ * units. undefined if it is not such a list, if an item violates the draft, or if it has no time.
  */
 function listedSeconds(field: string, gaps: Gaps): number | undefined {
   const items = parseList(field)
@@ -121,13 +121,16 @@ function listedSeconds(field: string, gaps: Gaps): number | undefined {
   return seconds > 0 || isTold ? seconds : undefined
 }
 
-/** A longer time than it takes for one unit is debt, or a wait that the server knows better. */
+/**
+ * Limits a time to the gap of the policy. A longer time is debt, or a wait that the server knows
+ * better.
+ */
 function withinS(windowS: number, gap: Gap | undefined): number {
   if (gap === undefined || windowS > Math.ceil(gap.unitS)) return windowS
   return Math.min(windowS, gap.costS)
 }
 
-/** The same of a dictionary, as in draft-7. */
+/** Does the same for a dictionary, as in draft-7. */
 function namedSeconds(field: string): number | undefined {
   const members = parseDictionary(field)
   const left = countOf(members?.get('remaining'))
@@ -136,7 +139,7 @@ function namedSeconds(field: string): number | undefined {
   return left === 0 ? seconds : 0
 }
 
-/** A number of units or seconds. */
+/** Returns a number of units or seconds; undefined if the item is not one. */
 function countOf(item: BareItem | undefined): number | undefined {
   return item?.kind === 'integer' && Number(item.value) >= 0 ? Number(item.value) : undefined
 }

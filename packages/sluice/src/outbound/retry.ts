@@ -1,13 +1,13 @@
-/** The longest backoff, and that before the first retry. */
+/** The longest backoff, and the longest before the first retry. */
 const MOST_MS = 30_000
 const FIRST_MS = 500
 
-/** isRefusal says whether a server has refused a request for now. */
+/** isRefusal tells whether a server has refused a request temporarily. */
 export function isRefusal({ status }: Response): boolean {
   return status === 429 || status === 503
 }
 
-/** isRepeatable says whether a request can be sent again: its body, if it has one, is no stream. */
+/** isRepeatable tells whether a request can be retried: its body, if any, must not be a stream. */
 export function isRepeatable(
   input: string | URL | Request,
   init: RequestInit | undefined,
@@ -17,7 +17,9 @@ export function isRepeatable(
   return !(body instanceof ReadableStream || Symbol.asyncIterator in Object(body))
 }
 
-/** backoffMs is how long to wait before a retry, counted from 0: full jitter on an exponential time. */
+/**
+ * backoffMs returns the wait before a retry, counted from 0: exponential backoff with full jitter.
+ */
 export function backoffMs(retry: number): number {
   return Math.random() * Math.min(MOST_MS, FIRST_MS * 2 ** retry)
 }

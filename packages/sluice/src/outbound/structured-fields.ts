@@ -1,4 +1,4 @@
-/** BareItem is a value of RFC 9651. Of inner lists only is known that they are some. */
+/** BareItem is a value of RFC 9651. The contents of inner lists are dropped. */
 export interface BareItem {
   readonly kind:
     | 'integer'
@@ -14,12 +14,12 @@ export interface BareItem {
   readonly value: number | string | boolean
 }
 
-/** FieldItem is a member of a list or a dictionary. Of repeated parameters the last holds. */
+/** FieldItem is a member of a list or a dictionary. The last of repeated parameters counts. */
 export interface FieldItem extends BareItem {
   readonly parameters: ReadonlyMap<string, BareItem>
 }
 
-/** parseList reads a List of RFC 9651; undefined if it is malformed anywhere. */
+/** parseList parses a List of RFC 9651; undefined if any part is malformed. */
 export function parseList(text: string): readonly FieldItem[] | undefined {
   return parse(text, (scanner) => {
     const items: FieldItem[] = []
@@ -28,7 +28,7 @@ export function parseList(text: string): readonly FieldItem[] | undefined {
   })
 }
 
-/** parseDictionary reads a Dictionary of RFC 9651; of repeated keys the last holds. */
+/** parseDictionary parses a Dictionary of RFC 9651. The last of repeated keys counts. */
 export function parseDictionary(text: string): ReadonlyMap<string, FieldItem> | undefined {
   return parse(text, (scanner) => {
     const items = new Map<string, FieldItem>()
@@ -55,14 +55,14 @@ const DATE = /-?\d{1,15}/y
 
 const TRUE: BareItem = { kind: 'boolean', value: true }
 
-/** Scanner goes through a text once; it throws `MALFORMED` where something else must follow. */
+/** Scanner reads a text once. It throws `MALFORMED` at an unexpected character. */
 interface Scanner {
   isAtEnd(): boolean
-  /** The next character, or ''. */
+  /** Returns the next character, or ''. */
   next(): string
-  /** Goes past this character if it is next. */
+  /** Skips this character if it is next. */
   skip(character: string): boolean
-  /** Goes past what a sticky pattern matches, which it must. */
+  /** Consumes and returns the match of a sticky pattern, which must match. */
   take(pattern: RegExp): string
 }
 

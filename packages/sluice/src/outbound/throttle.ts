@@ -3,26 +3,27 @@ import { checkFunction, checkOptions } from '../core/options.ts'
 import type { CostByRule } from '../limiter/key-types.ts'
 import { type AnyLimiter, checkTurns, type Throttled, type TurnOptions, takeTurn } from './turn.ts'
 
-/** ThrottleOptions are those of `throttle`; functions get the arguments of the call. */
+/** ThrottleOptions are the options of `throttle`. Functions get the arguments of the call. */
 export interface ThrottleOptions<Args extends unknown[]> extends TurnOptions {
-  /** Decides when a call may go. Several functions may use one. */
+  /** The limiter. Several functions may share it. */
   readonly limiter: AnyLimiter
-  /** Whose limit a call counts against. Default: `'default'`, one line for all calls. */
+  /** The key of a call. Default: `'default'`, one queue for all calls. */
   readonly key?: string | ((...args: Args) => string)
-  /** What a call costs. Default 1. */
+  /** The cost of a call. Default 1. */
   readonly cost?: number | CostByRule | ((...args: Args) => number | CostByRule)
-  /** As that of `limiter.wait`. Default 0. */
+  /** The priority, as in `limiter.wait`. Default 0. */
   readonly priority?: number | ((...args: Args) => number)
-  /** The signal that ends a call's wait. Default: none. */
+  /** Returns the signal that aborts a call's wait. Default: none. */
   readonly signal?: (...args: Args) => AbortSignal | undefined
 }
 
 const NAMES = ['limiter', 'key', 'cost', 'priority', 'signal', 'maxWaitMs', 'maxWaiting']
 
 /**
- * throttle is a function that keeps to limits: each call waits its turn, first come first served for
- * its key. What a concurrency rule holds is released when the promise of the call settles. A wait that
- * would be too long rejects with `SLUICE_WAIT_TOO_LONG`, and `work` is not called.
+ * throttle wraps a function so that it respects limits: each call waits in the queue of its key,
+ * first come, first served. Units of a concurrency rule are released when the promise of the call
+ * settles. A wait that would be too long rejects with `SLUICE_WAIT_TOO_LONG`, and `work` is not
+ * called.
  */
 export function throttle<Args extends unknown[], Result>(
   work: (...args: Args) => Result | PromiseLike<Result>,

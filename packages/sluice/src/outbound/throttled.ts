@@ -10,27 +10,27 @@ import { type AnyLimiter, checkTurns, type Throttled, type TurnOptions, takeTurn
 
 type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
 
-/** ThrottledFetch is a `fetch` that keeps to limits. */
+/** ThrottledFetch is a `fetch` that respects limits. */
 export interface ThrottledFetch extends Throttled {
   (input: string | URL | Request, init?: RequestInit): Promise<Response>
 }
 
-/** ThrottledOptions are those of `throttled`. */
+/** ThrottledOptions are the options of `throttled`. */
 export interface ThrottledOptions extends TurnOptions {
-  /** Decides when a request may go. Several may use one. */
+  /** The limiter. Several functions may share it. */
   readonly limiter: AnyLimiter
-  /** Whose limit a call counts against. Default: the origin it goes to. */
+  /** The key of a call. Default: the origin of the URL. */
   readonly key?: string | ((request: Request) => string)
-  /** What a call costs. Default 1. */
+  /** The cost of a call. Default 1. */
   readonly cost?: number | CostByRule | ((request: Request) => number | CostByRule)
-  /** As that of `limiter.wait`. Default 0. */
+  /** The priority, as in `limiter.wait`. Default 0. */
   readonly priority?: number | ((request: Request) => number)
   /**
-   * How often a request that is answered by 429 or 503 is sent again, at most: 0 (default) to 100. Not
-   * if its body is a stream, or if the server asks for a longer pause than `maxWaitMs`.
+   * The most retries of a request that is answered by 429 or 503: 0 (default) to 100. No retry
+   * if its body is a stream, or if the server requests a longer pause than `maxWaitMs`.
    */
   readonly retries?: number
-  /** What retries wait by, for tests. Default: `systemClock`. */
+  /** The clock of retries, for tests. Default: `systemClock`. */
   readonly clock?: Clock
 }
 
@@ -40,12 +40,12 @@ const NAMES = [
 ]
 
 /**
- * throttled is a `fetch` that keeps to limits: each call waits its turn, first come first served for
- * its key. What a concurrency rule holds is released when the body of the response has been read,
- * cancelled, or has failed. When a server answers that it has had enough (429 or 503 with Retry-After,
- * or RateLimit fields with nothing left), that key pauses for as long as it says. The response is
- * handed to the caller, unless there are `retries`. The signal of a call ends its waits; one that would
- * be too long rejects with `SLUICE_WAIT_TOO_LONG`.
+ * throttled wraps a `fetch` so that it respects limits: each call waits in the queue of its key,
+ * first come, first served. Units of a concurrency rule are released when the body of the response
+ * has been read, cancelled, or has failed. If a server signals overload (429 or 503 with
+ * Retry-After, or RateLimit fields without remaining units), calls for that key pause for the
+ * requested time. The caller gets that response, unless there are `retries`. The signal of a call
+ * aborts its waits. A wait that would be too long rejects with `SLUICE_WAIT_TOO_LONG`.
  */
 export function throttled(fetch: Fetch, options: ThrottledOptions): ThrottledFetch {
   checkOptions('throttled', options, NAMES)
@@ -61,7 +61,9 @@ export function throttled(fetch: Fetch, options: ThrottledOptions): ThrottledFet
   const longestMs = durationUs('throttled: maxWaitMs', maxWaitMs, 0, CENTURY_MS) / 1_000
   checkWhole('throttled: retries', retries, 0, 100)
 
-  /** Sends a request when its turn has come, and tells how long the server wants to be left alone. */
+  /**
+   * Sends a request at its turn, and returns the response with the pause that the server requests.
+   */
   async function send(request: Request): Promise<{ response: Response; pauseMs: number }> {
     const own = typeof key === 'function' ? key(request) : (key ?? new URL(request.url).origin)
     const units = typeof cost === 'function' ? cost(request) : cost
@@ -88,7 +90,7 @@ export function throttled(fetch: Fetch, options: ThrottledOptions): ThrottledFet
       const request = new Request(input, init)
       const { response, pauseMs } = await send(request)
       if (retry === left || !isRefusal(response) || pauseMs > longestMs) return response
-      // What is wrong with this response does not matter any more.
+      // Ignore errors of this response, which is retried.
       await response.body?.cancel().catch(() => {})
       await clock.sleep(pauseMs + backoffMs(retry), request.signal)
     }

@@ -4,21 +4,21 @@ import type { CostByRule } from '../limiter/key-types.ts'
 import { rulesOf } from '../limiter/rules-of.ts'
 import type { AsyncLimiter, Limiter, WaitOptions } from '../limiter/verbs.ts'
 
-/** AnyLimiter is a limiter whose keys are texts. */
+/** AnyLimiter is a limiter with string keys. */
 export type AnyLimiter = Limiter | AsyncLimiter
 
-/** TurnOptions say how long calls wait for their turn; as those of `limiter.wait`. */
+/** TurnOptions bound how long calls wait, as in `limiter.wait`. */
 export type TurnOptions = Pick<WaitOptions, 'maxWaitMs' | 'maxWaiting'>
 
-/** Throttled tells how long its lines are. */
+/** Throttled reports the length of its queues. */
 export interface Throttled {
-  /** How many calls wait for a key; without one, for that of the options. */
+  /** Returns how many calls wait for a key. Default: the key of the options. */
   waiting(key?: string): number
 }
 
 /**
- * takeTurn waits until a call may be made. It resolves to what ends the call's hold, or to undefined
- * where no rule holds anything.
+ * takeTurn waits until a call may be made. Resolves to a function that ends the call's hold, or
+ * undefined if no rule holds units.
  */
 export async function takeTurn(
   limiter: AnyLimiter,
@@ -27,7 +27,7 @@ export async function takeTurn(
   options: WaitOptions,
 ): Promise<(() => void) | undefined> {
   const rules = rulesOf(limiter)(key, undefined)
-  // Of a limiter that is wrapped in another object, no rules are known.
+  // The rules of a wrapped limiter are unknown.
   if (rules.length === 0 || rules.some(({ algorithm }) => algorithm.holds)) {
     const permit = await limiter.acquire(key, cost, options)
     return () => void permit.release()
@@ -36,7 +36,7 @@ export async function takeTurn(
   return undefined
 }
 
-/** checkTurns throws unless there is a limiter, and a key is a text or a function. */
+/** checkTurns throws unless there is a limiter, and the key is a string or a function. */
 export function checkTurns(where: string, limiter: AnyLimiter, key: unknown): void {
   if (typeof limiter?.wait !== 'function') {
     throw new SluiceError(

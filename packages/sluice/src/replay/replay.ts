@@ -20,10 +20,10 @@ export interface Replay {
 const INTEGER = /^[+-]?\d+$/
 
 /**
- * createReplay creates the state of a replay: per client, a bucket of `capacity` tokens that refills at
- * capacity / window. It computes with integers only, on the timestamps of the requests. The format
- * fixes the arithmetic and rounds the refill instant down, so it may admit slightly more than
- * `tokenBucket`. Both parameters are whole numbers from 0 up, of any size.
+ * createReplay creates the state of a replay: per client, a bucket of `capacity` tokens that
+ * refills at capacity / window. It computes with integers only, on the timestamps of the requests.
+ * The format fixes the arithmetic and rounds the refill instant down, so it may admit slightly more
+ * than `tokenBucket`. Both parameters are whole numbers from 0 up, of any size.
  */
 export function createReplay(capacity: Whole, window: Whole): Replay {
   const full = checkedFigure('capacity', capacity)
@@ -48,8 +48,8 @@ export function createReplay(capacity: Whole, window: Whole): Replay {
 }
 
 /**
- * replay answers a list of instructions. `['request', client, timestamp]` is answered with `'allow'` or
- * `'deny'`; other commands are skipped. A malformed request throws `SLUICE_REPLAY`.
+ * replay answers a list of instructions. `['request', client, timestamp]` is answered with
+ * `'allow'` or `'deny'`; other commands are skipped. A malformed request throws `SLUICE_REPLAY`.
  */
 export function replay(
   capacity: Whole,

@@ -9,9 +9,9 @@ import type { Rule } from '../core/rule.ts'
  * - RULE is the rule's text with the algorithm's code in place of its name. A tab and the rule's name
  *   follow if that differs from the algorithm's name.
  *
- * If the engine reports when a row expires, and the row has neither a block nor lines of other rules,
- * FRESH is left out: `CELLS:RULE` is fresh when the row expires, at the latest. A later format must
- * start differently, so that this code never misreads it.
+ * If the engine reports when a row expires, and the row has neither a block nor lines of other
+ * rules, FRESH is left out: `CELLS:RULE` is fresh when the row expires, at the latest. A later
+ * format must start differently, so that this code never misreads it.
  */
 
 /** RowLine is the line of one rule in a row. */
@@ -80,9 +80,9 @@ export function textOf(label: string): string {
 }
 
 /**
- * ownerOf returns the part of a label that is independent of limits: the algorithm's code, a tab, and
- * the rule's name, if that differs from the algorithm's. Parameters come in pairs, so an unpaired
- * last word is the code.
+ * ownerOf returns the part of a label that is independent of limits: the algorithm's code, a tab,
+ * and the rule's name, if that differs from the algorithm's. Parameters come in pairs, so an
+ * unpaired last word is the code.
  */
 export function ownerOf(label: string): string {
   const [text, name = ''] = label.split('\t')

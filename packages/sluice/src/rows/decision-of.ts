@@ -208,10 +208,11 @@ function nextUs(
 const none = undefined as never
 
 /**
- * Objects that give V8 a general representation for the number fields of decisions. In a field that has
- * only held numbers, some with a fraction, V8 boxes every number. In a field that has also held
- * something else, whole numbers are not boxed, and most of these are whole. They are a property of an
- * exported function because bundlers drop unused values and V8 drops hidden classes without objects.
+ * Objects that give V8 a general representation for the number fields of decisions. In a field that
+ * has only held numbers, some with a fraction, V8 boxes every number. In a field that has also held
+ * something else, whole numbers are not boxed, and most of these are whole. They are a property of
+ * an exported function because bundlers drop unused values and V8 drops hidden classes without
+ * objects.
  */
 decisionOf.shapes = [
   {

@@ -19,8 +19,8 @@ export function noteHolds(set: LaidRules, { cells, base }: Row): void {
 }
 
 /**
- * finishRow ends the holds of a permit, and charges `change` per rule; negative units are refunded. A
- * hold that has ended, or that belongs to another generation of the row, frees nothing.
+ * finishRow ends the holds of a permit, and charges `change` per rule; negative units are refunded.
+ * A hold that has ended, or that belongs to another generation of the row, frees nothing.
  */
 export function finishRow(set: LaidRules, row: Row, held: Held, change: Cost, nowUs: number): void {
   const { cells, base, lists } = row

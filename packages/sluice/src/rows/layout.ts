@@ -43,8 +43,8 @@ export interface Written {
 }
 
 /**
- * TagBook numbers the combinations of written columns that occur in a table. Tag 0 means that none was
- * written.
+ * TagBook numbers the combinations of written columns that occur in a table. Tag 0 means that none
+ * was written.
  */
 export interface TagBook {
   written(tag: number): readonly Written[]
@@ -54,8 +54,8 @@ export interface TagBook {
 
 /**
  * Layout maps the rules of a table to columns of its rows, and a row's tag to the columns that were
- * written and the rules that wrote them. A row whose tag has other limits is carried over first: that
- * is how limits change at run time while used units stay used.
+ * written and the rules that wrote them. A row whose tag has other limits is carried over first:
+ * that is how limits change at run time while used units stay used.
  */
 export interface Layout {
   columns: readonly Column[]
@@ -99,8 +99,8 @@ function createTagBook(): TagBook {
 }
 
 /**
- * createLayout starts without columns and adds them on demand. With `fixed` it has those columns only,
- * and throws `fixed.unfit(rule)` for a rule that needs more.
+ * createLayout starts without columns and adds them on demand. With `fixed` it has those columns
+ * only, and throws `fixed.unfit(rule)` for a rule that needs more.
  */
 export function createLayout(
   book: TagBook = createTagBook(),

@@ -1,6 +1,6 @@
 /**
- * Lists holds the states that grow, for stores that support them. The one cell that a growing rule has
- * in a row is an index into it. List 0 is empty, shared and never written.
+ * Lists holds the states that grow, for stores that support them. The one cell that a growing rule
+ * has in a row is an index into it. List 0 is empty, shared and never written.
  */
 export interface Lists {
   readonly all: Float64Array[]

@@ -158,8 +158,8 @@ export interface RowToWrite {
 }
 
 /**
- * closeRow encodes the row as it is now. With `tellsExpiry` the engine reports when a row expires, so
- * plain rows omit their fresh times. `expiresMs` is the row's present expiry, if it was read.
+ * closeRow encodes the row as it is now. With `tellsExpiry` the engine reports when a row expires,
+ * so plain rows omit their fresh times. `expiresMs` is the row's present expiry, if it was read.
  */
 export function closeRow(
   { lines, cells, lists, blockUs, others }: OpenRow,

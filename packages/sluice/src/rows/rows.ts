@@ -3,9 +3,9 @@ import type { Lists } from './lists.ts'
 import type { Row } from './row.ts'
 
 /**
- * Rows is the row storage of a table: one row per key, each with a few cells and a tag that tells which
- * rules wrote the cells. It does not depend on algorithms. Its fields are a cursor: until the next
- * call they describe the row that was found, inserted or visited last.
+ * Rows is the row storage of a table: one row per key, each with a few cells and a tag that tells
+ * which rules wrote the cells. It does not depend on algorithms. Its fields are a cursor: until the
+ * next call they describe the row that was found, inserted or visited last.
  */
 export interface Rows extends Row {
   tag: number
@@ -21,9 +21,9 @@ export interface Rows extends Row {
   readonly holdsKeys: boolean
 
   /**
-   * Hashes the key, ready for `find`; true if the cursor is on its row already. Separate from `find`
-   * so that the clock is read in between: reading it waits for pending loads, so the slow load of the
-   * row should start afterwards.
+   * Hashes the key, ready for `find`; true if the cursor is on its row already. Separate from
+   * `find` so that the clock is read in between: reading it waits for pending loads, so the slow
+   * load of the row should start afterwards.
    */
   aim(key: string): boolean
   /** Moves the cursor to the row of the key given to `aim`; false if it has none. */

@@ -50,8 +50,8 @@ export interface RuleSet {
 }
 
 /**
- * Table keeps one row per key: the cells of all rules of the limiter, and which rules wrote them. Each
- * call is atomic. A refusal writes nothing.
+ * Table keeps one row per key: the cells of all rules of the limiter, and which rules wrote them.
+ * Each call is atomic. A refusal writes nothing.
  */
 export interface Table<Set extends RuleSet = RuleSet, Key = string> {
   /** Whether other threads use the same rows. */
@@ -59,8 +59,8 @@ export interface Table<Set extends RuleSet = RuleSet, Key = string> {
   /** The store's clock, which never goes backwards. */
   nowUs(): number
   /**
-   * Prepares a list of rules. States are matched by rule name and algorithm. If keys have fields, the
-   * fields in `off` are switched off: neither their rules nor their blocks count.
+   * Prepares a list of rules. States are matched by rule name and algorithm. If keys have fields,
+   * the fields in `off` are switched off: neither their rules nor their blocks count.
    */
   use(rules: readonly Rule[], off?: readonly string[]): Set
   /**
@@ -177,8 +177,8 @@ export interface Request {
    */
   readonly dueMs: number
   /**
-   * Asks for a later deadline if `dueMs` has passed before the request could start. Moves `dueMs` and
-   * returns true if it is granted, as it is once after the event loop was blocked.
+   * Asks for a later deadline if `dueMs` has passed before the request could start. Moves `dueMs`
+   * and returns true if it is granted, as it is once after the event loop was blocked.
    */
   putOff?(): boolean
   /** Either this or `failed` is called once, later. `check` and `peek` give a decision. */
@@ -224,9 +224,9 @@ export interface RequestRow {
 }
 
 /**
- * AsyncTable is an asynchronous `Table`. Each request is atomic. When its store fails, requests fail
- * and promises reject. They may also stay pending for ever, except those of `clear` and `keys`, which
- * make several round trips and must limit the time of each.
+ * AsyncTable is an asynchronous `Table`. Each request is atomic. When its store fails, requests
+ * fail and promises reject. They may also stay pending for ever, except those of `clear` and
+ * `keys`, which make several round trips and must limit the time of each.
  */
 export interface AsyncTable {
   /** Prepares a list of rules, like `use` of a `Table`. */

@@ -103,9 +103,9 @@ const inUtc: readonly Trace[] = [
 ]
 
 /**
- * In 2100 clocks are set forward on 14 March in Havana (at midnight) and New York (at two), on 28 March
- * in Berlin, and on 3 October on Lord Howe Island (by half an hour). They are set back on 7 November,
- * 31 October and 4 April.
+ * In 2100 clocks are set forward on 14 March in Havana (at midnight) and New York (at two), on 28
+ * March in Berlin, and on 3 October on Lord Howe Island (by half an hour). They are set back on 7
+ * November, 31 October and 4 April.
  */
 const inZones: readonly Trace[] = [
   {

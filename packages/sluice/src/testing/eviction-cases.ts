@@ -126,8 +126,8 @@ interface Played {
 }
 
 /**
- * Plays random requests of many keys. `judge` gets each of them and throws if a key got more than its
- * rule allows. A full store may refuse more than the rule would.
+ * Plays random requests of many keys. `judge` gets each of them and throws if a key got more than
+ * its rule allows. A full store may refuse more than the rule would.
  */
 async function play(
   make: MakeStore,
@@ -188,8 +188,9 @@ async function rotateTiers(
 }
 
 /**
- * Checks that a key gets at most twice the limit in any interval of `per`. Windows that open at a request
- * cannot be compared with the model: after an eviction the next one opens at another request.
+ * Checks that a key gets at most twice the limit in any interval of `per`. Windows that open at a
+ * request cannot be compared with the model: after an eviction the next one opens at another
+ * request.
  */
 async function rotateWindow(make: MakeStore, seed: number): Promise<void> {
   const rule = fixedWindow({ limit: 5, per: '4s' })

@@ -12,9 +12,9 @@ import type { MadeStore, StoreCase } from './store-suite.ts'
 const three = concurrency({ limit: 3, hold: '8s' })
 
 /**
- * At `atMs` after the start, a verb with its units or with the index of a permit, in the order in which
- * permits were given → the answer; the remaining units; and when one unit comes back, or after a refusal
- * all requested units.
+ * At `atMs` after the start, a verb with its units or with the index of a permit, in the order in
+ * which permits were given → the answer; the remaining units; and when one unit comes back, or
+ * after a refusal all requested units.
  */
 type HoldLine = readonly [
   atMs: number,

@@ -63,8 +63,8 @@ export function jointEvictionCases(
 }
 
 /**
- * Replays every permit and its end in the model, which must allow all that the store admitted. A full
- * store may refuse more, and frees nothing when a permit is released whose row it has evicted.
+ * Replays every permit and its end in the model, which must allow all that the store admitted. A
+ * full store may refuse more, and frees nothing when a permit is released whose row it has evicted.
  */
 async function rotate(
   make: MakeStore,
@@ -108,8 +108,9 @@ async function rotate(
 const SHORTEST_US = 4_000_000
 
 /**
- * Moves keys between tiers with different holds. Units taken less than the shortest hold ago must still
- * be held, also after evictions. Units that are carried back and forth must come back eventually.
+ * Moves keys between tiers with different holds. Units taken less than the shortest hold ago must
+ * still be held, also after evictions. Units that are carried back and forth must come back
+ * eventually.
  */
 async function rotateTiers(make: MakeStore, seed: number): Promise<void> {
   const { store, clock } = await make({ maxKeys: MAX_KEYS })

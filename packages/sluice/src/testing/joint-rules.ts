@@ -52,8 +52,8 @@ function holdRule(random: Random, name: string): Rule {
 const layouts = [['org'], ['global'], ['org', 'global'], ['org', 'team', 'global']]
 
 /**
- * randomRules draws rules of these algorithms, and of concurrency if `canHold`. The second tier has the
- * same rules with other limits; the third lacks one of them.
+ * randomRules draws rules of these algorithms, and of concurrency if `canHold`. The second tier has
+ * the same rules with other limits; the third lacks one of them.
  */
 export function randomRules(
   random: Random,

@@ -75,8 +75,8 @@ const values = ['alice', 'bob', '__proto__']
 const KEPT = 6
 
 /**
- * playJointStream plays a stream of permits on a store and on the reference model, with fields if the
- * rules have some. It throws at the first difference of a unit or a microsecond.
+ * playJointStream plays a stream of permits on a store and on the reference model, with fields if
+ * the rules have some. It throws at the first difference of a unit or a microsecond.
  */
 export async function playJointStream(
   { store, clock }: MadeStore,

@@ -11,8 +11,8 @@ const DAY = 86_400_000
 const prime = { limit: 999_999_999_989, per: 86_399_999 }
 
 /**
- * largeTraces specifies rules whose products exceed 2^53. In each line a unit or a microsecond depends
- * on a fraction that a double would round away.
+ * largeTraces specifies rules whose products exceed 2^53. In each line a unit or a microsecond
+ * depends on a fraction that a double would round away.
  */
 export const largeTraces: readonly Trace[] = [
   ...[tokenBucket, gcra].flatMap((bucket): Trace[] => [

@@ -25,8 +25,8 @@ interface Sleeper {
 
 /**
  * manualClock creates a clock for tests: `memoryStore({ clock: manualClock() })`. It starts at
- * 2026-01-01T00:00:00Z by default. Another start is in microseconds: `manualClock(Date.now() * 1_000)`.
- * Sleepers wake in the order in which they are due.
+ * 2026-01-01T00:00:00Z by default. Another start is in microseconds: `manualClock(Date.now() *
+ * 1_000)`. Sleepers wake in the order in which they are due.
  */
 export function manualClock(startUs: number = START_US): ManualClock {
   checkStart(startUs)

@@ -272,8 +272,8 @@ function periodOf(rule: Rule, us: number): string {
 const formats = new Map<string, Intl.DateTimeFormat>()
 
 /**
- * Returns the latest local time that clocks have shown up to a quarter of an hour: `2026-01-31T10`. If
- * clocks pass an edge and are set back to before it, the later period continues.
+ * Returns the latest local time that clocks have shown up to a quarter of an hour: `2026-01-31T10`.
+ * If clocks pass an edge and are set back to before it, the later period continues.
  */
 function clockAt(timeZone: string, quarter: number): string {
   const options = { timeZone, hourCycle: 'h23', dateStyle: 'short', timeStyle: 'short' } as const

@@ -24,8 +24,8 @@ export interface Counter {
 /** Counters holds the meters of all parts of keys. */
 export interface Counters {
   /**
-   * Returns the meters of a call, carried over to its rules. Rules of a null field have none. A peek gets
-   * copies and changes nothing.
+   * Returns the meters of a call, carried over to its rules. Rules of a null field have none. A
+   * peek gets copies and changes nothing.
    */
   of(call: ModelCall, nowUs: number, isPeek?: boolean): Counter[]
   forget(part: string): void

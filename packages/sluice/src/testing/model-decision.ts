@@ -25,9 +25,9 @@ export function standing(
 }
 
 /**
- * summary combines the decisions of rules with a block. If all rules count the same units, it has the
- * least and the longest of them. If costs differ by rule, or units are held, `capacity` and `remaining`
- * are those of `rule`.
+ * summary combines the decisions of rules with a block. If all rules count the same units, it has
+ * the least and the longest of them. If costs differ by rule, or units are held, `capacity` and
+ * `remaining` are those of `rule`.
  */
 export function summary(
   each: readonly RuleDecision[],

@@ -17,15 +17,15 @@ export interface ModelPermit {
   settle(actual: ModelCost, nowUs: number): void
   cancel(nowUs: number): void
   /**
-   * Restarts its holds now, in the order of the rules. Returns false if one has ended; the permit then no
-   * longer releases any of them.
+   * Restarts its holds now, in the order of the rules. Returns false if one has ended; the permit
+   * then no longer releases any of them.
    */
   extend(nowUs: number): boolean
 }
 
 /**
- * modelPermit creates the permit of a call with its spends at `spentUs` and its holds by rule name. It
- * looks up its meters at every use, since a reset replaces them.
+ * modelPermit creates the permit of a call with its spends at `spentUs` and its holds by rule name.
+ * It looks up its meters at every use, since a reset replaces them.
  */
 export function modelPermit(
   counters: Counters,

@@ -22,8 +22,8 @@ type OfCall = [key: ModelKey, rules: readonly Rule[], cost: ModelCost, nowUs: nu
 
 /**
  * Model is the specification as slow, obviously correct code. It keeps lists of instants and exact
- * fractions, and answers one question: would n units pass at this instant? It finds waits and remaining
- * units by search, never by arithmetic. Stores are compared with it.
+ * fractions, and answers one question: would n units pass at this instant? It finds waits and
+ * remaining units by search, never by arithmetic. Stores are compared with it.
  */
 export interface Model {
   /** Decides, and spends if `spend` is set and no rule refuses. */

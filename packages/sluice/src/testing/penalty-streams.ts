@@ -21,8 +21,8 @@ function nextUs(random: Random, instantsUs: readonly number[], nowUs: number): n
 }
 
 /**
- * playPenalties plays a stream of refusals, with a penalty drawn from the seed, on a store and on the
- * reference model. It throws at the first difference.
+ * playPenalties plays a stream of refusals, with a penalty drawn from the seed, on a store and on
+ * the reference model. It throws at the first difference.
  */
 export async function playPenalties(
   { store, clock }: MadeStore,

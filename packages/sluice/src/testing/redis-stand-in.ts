@@ -27,9 +27,9 @@ interface StoredRow {
 export type RedisData = ReadonlyMap<string, StoredRow>
 
 /**
- * RedisStandIn answers `redisStore` as a Redis server would, with the algorithms' own code and its own
- * clock. It supports only the scripts of `redisStore` and the built-in algorithms without lists. Rows
- * never expire: a fresh row decides like a missing one.
+ * RedisStandIn answers `redisStore` as a Redis server would, with the algorithms' own code and its
+ * own clock. It supports only the scripts of `redisStore` and the built-in algorithms without
+ * lists. Rows never expire: a fresh row decides like a missing one.
  */
 export interface RedisStandIn {
   /** Returns the reply to a command. An error reply is returned as an Error. */

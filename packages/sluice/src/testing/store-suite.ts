@@ -39,8 +39,8 @@ export interface SuiteOptions {
   /** Whether the store can `clear()` a limiter, or list its keys. Default true. */
   readonly clears?: boolean
   /**
-   * Whether the store decides over several fields of a key. `'in turn'` if it spends from one field after
-   * another, and so refuses rules that delay. Default true.
+   * Whether the store decides over several fields of a key. `'in turn'` if it spends from one field
+   * after another, and so refuses rules that delay. Default true.
    */
   readonly fields?: boolean | 'in turn'
 }
@@ -63,8 +63,8 @@ export interface StoreCase {
 
 /**
  * storeSuite is the conformance suite that every store must pass, as named cases for any test
- * runner: the traces, random streams against the reference model, every verb, permits, keys with fields,
- * hostile keys and eviction. `for (const { name, run } of storeSuite(make)) it(name, run)`
+ * runner: the traces, random streams against the reference model, every verb, permits, keys with
+ * fields, hostile keys and eviction. `for (const { name, run } of storeSuite(make)) it(name, run)`
  */
 export function storeSuite(make: MakeStore, options: SuiteOptions = {}): SuiteCase[] {
   if (typeof make !== 'function') {
@@ -142,8 +142,8 @@ function pickSome(below: (n: number) => number, from: readonly string[]): string
 }
 
 /**
- * The least share of refusals in a stream. Over a dozen seeds the share was 23 to 29 %; with large limits
- * 20 to 25 %.
+ * The least share of refusals in a stream. Over a dozen seeds the share was 23 to 29 %; with large
+ * limits 20 to 25 %.
  */
 const LEAST = 0.2
 const LEAST_OF_LARGE = 0.17

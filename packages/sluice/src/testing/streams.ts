@@ -22,9 +22,9 @@ import type { MadeStore } from './store-suite.ts'
 const verbs = ['check', 'peek', 'charge', 'refund', 'block', 'unblock', 'reset'] as const
 
 /**
- * Step is one step of a random stream. It holds choices rather than values, since interesting values (a
- * cost of one more than remains, a microsecond before the retry time) depend on the state when the step
- * is played. All are whole numbers from 0 to 999.
+ * Step is one step of a random stream. It holds choices rather than values, since interesting
+ * values (a cost of one more than remains, a microsecond before the retry time) depend on the state
+ * when the step is played. All are whole numbers from 0 to 999.
  */
 export interface Step {
   /** Picks the verb. */
@@ -153,8 +153,8 @@ function inRange(make: () => Rule): Rule {
 
 /**
  * playStream plays a stream on a store and on the reference model, and throws at the first
- * difference of a unit or a microsecond. `tiers` are lists of rules between which keys switch; `penalty`
- * blocks keys that are refused too often.
+ * difference of a unit or a microsecond. `tiers` are lists of rules between which keys switch;
+ * `penalty` blocks keys that are refused too often.
  */
 export async function playStream(
   { store, clock }: MadeStore,

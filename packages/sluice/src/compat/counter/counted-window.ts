@@ -3,26 +3,26 @@ import { MOST_UNITS } from '../../core/cost.ts'
 import { defineRule, type Rule } from '../../core/rule.ts'
 
 /**
- * Beyond is what a request beyond the limit does to its key's window: nothing; `'restart'` begins
- * it anew; `'double'` makes it last once, twice, four times, … its length from now; a number keeps
- * it closed for so many milliseconds from the first such request on.
+ * Beyond is the effect of a request beyond the limit on its key's window: none; `'restart'` restarts
+ * it; `'double'` makes it end one, two, four, … lengths from now; a number blocks the key for that
+ * many milliseconds from the first such request on.
  */
 export type Beyond = 'nothing' | 'restart' | 'double' | number
 
-/** No window ends later than this from now. */
+/** The longest time until the end of a window. */
 const LONGEST_US = 400 * 86_400_000_000
 
-/** The largest limit that is told apart: requests beyond a larger one count as beyond this. */
+/** The largest supported limit. Larger limits count as this one. */
 const LARGEST_LIMIT = 900_000_000_000
 
 /**
  * countedWindow counts requests in windows that open at a key's first request. It admits all of
- * them: the count is what other libraries compare with a limit of theirs, and go on counting beyond.
+ * them: other libraries compare the count with their own limit, and keep counting beyond it.
  *
- * A window stays open when all of its requests are given back, and ends when it would have.
+ * A window in which all requests are decremented stays open until its end.
  *
- * What has been counted is `capacity − remaining`. The rule's `limit` is what may come beyond the
- * limit that is meant, so that `remaining < limit` says that it was reached.
+ * The count is `capacity − remaining`. The rule's `limit` is the capacity beyond the library's
+ * limit, so `remaining < limit` means that the library's limit is exceeded.
  */
 export function countedWindow(algorithm: Algorithm, windowMs: number, limit: number): Rule {
   // A limit that is not a number is never reached.
@@ -31,12 +31,15 @@ export function countedWindow(algorithm: Algorithm, windowMs: number, limit: num
   return defineRule(algorithm, { limit: beyond, per: windowMs })
 }
 
-/** countingAlgorithm is the algorithm of `countedWindow`. Cells: when the window ends, and the count. */
+/**
+ * countingAlgorithm creates the algorithm of `countedWindow`. Cells: when the window ends, and the
+ * count.
+ */
 export function countingAlgorithm(beyond: Beyond): Algorithm {
   const blockUs = typeof beyond === 'number' ? Math.round(beyond * 1_000) : 0
   const suffix = typeof beyond === 'number' ? `block-${blockUs}` : beyond
 
-  /** How long a window lasts from now on, after so many requests beyond the limit. */
+  /** Returns how long a window lasts from now on after `extra` requests beyond the limit. */
   function longerUs(rule: Rule, extra: number): number {
     if (beyond === 'restart') return rule.perUs
     if (beyond === 'double') return rule.perUs * 2 ** (extra - 1)
@@ -65,7 +68,7 @@ export function countingAlgorithm(beyond: Beyond): Algorithm {
 
     remaining: (cells, at, rule, nowUs) => rule.capacity - usedIn(cells, at, nowUs),
 
-    // A window in which everything was given back is still open.
+    // A window in which all requests were decremented is still open.
     freshAtUs: (cells, at) => cells[at],
 
     merge(cells, at, other, otherAt) {

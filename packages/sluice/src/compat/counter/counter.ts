@@ -8,15 +8,15 @@ import { memoryStore } from '../../stores/memory/memory.ts'
 import type { AsyncStore, Store } from '../../stores/store.ts'
 import { type Beyond, countedWindow, countingAlgorithm } from './counted-window.ts'
 
-/** DropInOptions are the options of the stores that other libraries can use. */
+/** DropInOptions are the options of the drop-in stores for other libraries. */
 export interface DropInOptions extends Omit<FailureOptions, 'fleetSize'> {
-  /** Any store of Sluice. Default: a `memoryStore()` of its own. */
+  /** Any store of Sluice. Default: a new `memoryStore()`. */
   readonly store?: Store | AsyncStore
-  /** Part of a count's identity: what shares a store and should not share counts needs another. */
+  /** Separates counts on a shared store: use another name for separate counts. */
   readonly name?: string
 }
 
-/** Count is how often a key has come in its window, and the milliseconds until that ends. */
+/** Count is the requests of a key in its window, and the milliseconds until the window ends. */
 export interface Count {
   readonly hits: number
   readonly resetMs: number
@@ -24,12 +24,12 @@ export interface Count {
 
 /** Counter counts requests in windows, on any store. */
 export interface Counter {
-  /** Throws if there can be no such window; `what` is what it is called there. */
+  /** Throws for an unsupported window. `what` is the name of the library's option. */
   prepare(what: string, windowMs: number): void
-  /** Counts one more. */
+  /** Increments the count. */
   count(key: string, windowMs: number, limit: number): Later<Count>
   look(key: string, windowMs: number, limit: number): Later<Count>
-  /** Takes one back. */
+  /** Decrements the count. */
   uncount(key: string, windowMs: number): Later<void>
   reset(key: string, windowMs: number): Later<void>
   clear(windowMs: number): Later<void>
@@ -37,10 +37,10 @@ export interface Counter {
 
 const LONGEST_MS = 400 * 86_400_000
 
-/** How many different windows and limits are kept ready. */
+/** The most limiters kept, one per window and limit. */
 const MOST_LIMITERS = 1_000
 
-/** checkDropIn checks the options, and says once and for all where counts are kept. */
+/** checkDropIn checks the options and fixes the store. */
 export function checkDropIn<Options extends DropInOptions>(
   where: string,
   options: Options,
@@ -64,7 +64,7 @@ export function checkDropIn<Options extends DropInOptions>(
   )
 }
 
-/** A store on its own is what many write first. */
+/** Throws if the options are a store, a common mistake. */
 function checkNoStore(where: string, options: object | undefined): void {
   if (typeof (options as Partial<Store> | undefined)?.open !== 'function') return
   throw new SluiceError(
@@ -73,7 +73,7 @@ function checkNoStore(where: string, options: object | undefined): void {
   )
 }
 
-/** Windows last from one millisecond to 400 days. */
+/** Throws unless a window lasts from one millisecond to 400 days. */
 function checkWindow(what: string, windowMs: unknown): void {
   if (typeof windowMs === 'number' && windowMs >= 1 && windowMs <= LONGEST_MS) return
   throw new SluiceError(
@@ -83,13 +83,16 @@ function checkWindow(what: string, windowMs: unknown): void {
   )
 }
 
-/** createCounter makes a counter of checked options. Counters of the same name and store are one. */
+/**
+ * createCounter creates a counter from checked options. Counters of one name and store share
+ * counts.
+ */
 export function createCounter(options: DropInOptions, name: string, beyond: Beyond): Counter {
   const algorithm = countingAlgorithm(beyond)
   const limiters = new Map<string, Limiter | AsyncLimiter>()
 
   function limiterOf(windowMs: number, someLimit: number): Limiter | AsyncLimiter {
-    // Where going beyond it changes nothing, all limits are one.
+    // If excess requests have no effect, one limiter serves all limits.
     const limit = beyond === 'nothing' ? 0 : someLimit
     const id = `${limit}/${windowMs}`
     const known = limiters.get(id)

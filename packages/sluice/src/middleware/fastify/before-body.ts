@@ -3,7 +3,7 @@ import { SluiceError } from '../../core/errors.ts'
 import { isLater } from '../../core/later.ts'
 import type { CostOption } from '../../http/request-cost.ts'
 
-/** Reader reads something from a request. */
+/** A function of a request. */
 type Reader = (request: FastifyRequest) => unknown
 
 /** The options that read requests before they are counted. */
@@ -15,8 +15,8 @@ interface Readers {
 }
 
 /**
- * beforeBody is options for a hook that runs before Fastify parses bodies. There `request.body` is undefined
- * for every client, so that all of them would share one key: to read it is an error.
+ * beforeBody wraps options for a hook that runs before Fastify parses bodies. There `request.body`
+ * is undefined for every client, so all of them would share one key: reading it is an error.
  */
 export function beforeBody<Options extends Readers>(options: Options, hook: string): Options {
   const { key, tier, skip, cost } = options
@@ -36,7 +36,7 @@ export function beforeBody<Options extends Readers>(options: Options, hook: stri
   }
 }
 
-/** Reads a request that has a body which is not parsed yet; others are read as they are. */
+/** Wraps a reader so that it throws if it reads a body that is not parsed yet. */
 function bodiless(name: string, hook: string, read: Reader): Reader {
   return (request) => {
     if (request.body !== undefined || !hasBody(request)) return read(request)

@@ -7,7 +7,7 @@ import { ofFastify } from '../../http/framework.ts'
 import type { Entrance, Guard } from '../../http/guard.ts'
 import { whenDone } from '../../http/when-done.ts'
 
-/** Next goes on with the request, or reports an error. */
+/** Next continues with the request, or reports an error. */
 export type Next = (error?: Error) => void
 
 /** enter decides about a request in a hook, and calls `next` only if it may go ahead. */
@@ -18,7 +18,7 @@ export function enter(
   next: Next,
 ): void {
   const incoming = incomingOf(request.raw, ofFastify, request)
-  // Neither a handler nor an error handler runs for a connection that has gone.
+  // Do not run a handler or an error handler for a closed connection.
   if (!incoming) {
     drop(reply)
     return
@@ -48,7 +48,7 @@ function drop(reply: FastifyReply): void {
   reply.raw.destroy()
 }
 
-/** Writes what the guard says, and tells whether the request may go ahead. */
+/** Writes the guard's headers or refusal, and tells whether the request may go ahead. */
 function act(
   guard: Guard<FastifyRequest, FastifyReply>,
   request: FastifyRequest,
@@ -56,7 +56,7 @@ function act(
   entrance: Entrance,
 ): Later<boolean> {
   const { fields, refusal, limit, delayMs, spent } = entrance
-  // Before all that may throw.
+  // Before anything that may throw.
   if (spent)
     whenDone(request.raw, reply.raw, (isWhole) => guard.finish(entrance, request, reply, isWhole))
   for (let i = 0; i < fields.length; i += 1) reply.header(fields[i][0], fields[i][1])

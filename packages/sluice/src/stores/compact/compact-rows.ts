@@ -25,20 +25,20 @@ interface Shard {
 }
 
 /**
- * createCompactRows creates a hash table in typed arrays. It consists of shards, so that growing never
- * stalls. It keeps fingerprints, not keys.
+ * createCompactRows creates a hash table in typed arrays. It consists of shards, so that growing
+ * never stalls. It keeps fingerprints, not keys.
  *
- * A slot has 8 bytes for fingerprint and tag, followed by the row's cells, so that a look-up costs one
- * cache miss:
+ * A slot has 8 bytes for fingerprint and tag, followed by the row's cells, so that a look-up costs
+ * one cache miss:
  *
  *     words   [ low: 32 bits ][ high: 28 bits | tag: 4 bits ]           int32
  *     cells   [          the same 8 bytes          ][ cell ] … [ tag ]  float64, on the same buffer
  *
  * The last cell exists only once tags need more than four bits.
  *
- * The high word selects a key's shard, the low word its home slot. Collisions are resolved by linear
- * probing. A tag is at least 1, so the second word of a slot is 0 only if the slot is empty. Slots are
- * identified by their offset in `words`.
+ * The high word selects a key's shard, the low word its home slot. Collisions are resolved by
+ * linear probing. A tag is at least 1, so the second word of a slot is 0 only if the slot is empty.
+ * Slots are identified by their offset in `words`.
  *
  * Fresh rows count as absent, except in small shards: a new key takes the slot of a fresh row before
  * the shard grows, and growing drops fresh rows. Once there are `maxRows` rows, a new key evicts a
@@ -50,8 +50,8 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   const shards: Shard[] = Array.from({ length: shardsFor(maxRows) }, newShard)
   const shardMask = shards.length - 1
   /**
-   * Cells per row (`stride`) and words per slot (`step`). A tag above 15 does not fit into four bits:
-   * from the first one on, slots are `wide` and have one more cell, for the tag.
+   * Cells per row (`stride`) and words per slot (`step`). A tag above 15 does not fit into four
+   * bits: from the first one on, slots are `wide` and have one more cell, for the tag.
    */
   const shape = { stride: 0, step: 2, wide: false }
   let columns: readonly Column[] = []
@@ -125,10 +125,10 @@ export function createCompactRows(maxRows: number, care: RowCare): Rows {
   }
 
   /**
-   * Evicts a row and returns the slot for the new key. Probing from the new key's home, it takes the
-   * first row that is fresh by the shard's `barUs`. If none of the examined rows is, it takes the one
-   * that is fresh first and raises `barUs` to its fresh time. So evicted rows are about as near to
-   * fresh as the best of many rows, although most evictions examine only one or two.
+   * Evicts a row and returns the slot for the new key. Probing from the new key's home, it takes
+   * the first row that is fresh by the shard's `barUs`. If none of the examined rows is, it takes
+   * the one that is fresh first and raises `barUs` to its fresh time. So evicted rows are about as
+   * near to fresh as the best of many rows, although most evictions examine only one or two.
    */
   function evict(shard: Shard, number: number, nowUs: number): number {
     shard.evictions += 1

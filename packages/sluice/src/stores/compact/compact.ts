@@ -9,8 +9,9 @@ import { createCompactRows } from './compact-rows.ts'
 /** CompactStoreOptions are the options of `compactStore`. */
 export interface CompactStoreOptions {
   /**
-   * Maximum number of keys per limiter. Default 1,000,000; at most 1,000,000,000. A full store evicts a
-   * key that is nearly full again, and unknown keys start with the units that evicted keys had used.
+   * Maximum number of keys per limiter. Default 1,000,000; at most 1,000,000,000. A full store
+   * evicts a key that is nearly full again, and unknown keys start with the units that evicted keys
+   * had used.
    */
   readonly maxKeys?: number
   /** Default: the system clock, made monotonic. Tests pass a `manualClock()`. */
@@ -25,8 +26,8 @@ export interface CompactStoreOptions {
 /**
  * compactStore keeps millions of keys in this process: 22 to 32 bytes per key of any length with a
  * one-number rule, and no pause for the garbage collector or for growing. It keeps a keyed 60-bit
- * fingerprint in place of each key. So it cannot list keys, and among n keys two share a state with a
- * probability of about n² / 2^61. It supports every rule except the sliding window log.
+ * fingerprint in place of each key. So it cannot list keys, and among n keys two share a state with
+ * a probability of about n² / 2^61. It supports every rule except the sliding window log.
  */
 export function compactStore(options: CompactStoreOptions = {}): Store {
   checkOptions('compactStore', options, ['maxKeys', 'clock', 'perProcess'])

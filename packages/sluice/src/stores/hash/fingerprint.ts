@@ -1,7 +1,7 @@
 /**
- * Fingerprint is a keyed 64-bit hash that identifies a key in stores that do not keep keys. The secret
- * is random, so an attacker can neither construct two keys with one fingerprint nor many keys that
- * collide in one part of a hash table.
+ * Fingerprint is a keyed 64-bit hash that identifies a key in stores that do not keep keys. The
+ * secret is random, so an attacker can neither construct two keys with one fingerprint nor many
+ * keys that collide in one part of a hash table.
  */
 export interface Fingerprint {
   /** The two 32-bit halves of the fingerprint of the last key. */
@@ -16,9 +16,9 @@ export function newSecret(): Int32Array {
 }
 
 /**
- * createFingerprint creates a hasher. It computes HalfSipHash-1-3 over the key's UTF-16 units, two per
- * word, and takes both output words from the final state. Without `secret` it draws one at the first
- * key, since Cloudflare Workers provide no random values while modules load.
+ * createFingerprint creates a hasher. It computes HalfSipHash-1-3 over the key's UTF-16 units, two
+ * per word, and takes both output words from the final state. Without `secret` it draws one at the
+ * first key, since Cloudflare Workers provide no random values while modules load.
  */
 export function createFingerprint(secret?: Int32Array): Fingerprint {
   let drawn = secret

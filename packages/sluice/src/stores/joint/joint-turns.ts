@@ -12,8 +12,8 @@ import {
 } from './joint-set.ts'
 
 /**
- * decideInTurns decides over tables that other threads change meanwhile. It peeks at all, then spends
- * from one after another. If one refuses, it gives back what it spent from the others.
+ * decideInTurns decides over tables that other threads change meanwhile. It peeks at all, then
+ * spends from one after another. If one refuses, it gives back what it spent from the others.
  */
 export function decideInTurns(tables: readonly Table[]): JointDecider {
   function decideEach(

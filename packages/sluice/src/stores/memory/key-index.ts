@@ -23,8 +23,8 @@ export interface KeyIndex {
 }
 
 /**
- * createKeyIndex creates a hash table of row numbers for the keys in `keys`. Compared with a `Map` it
- * has fewer cache misses, no tombstones and no pause for growing, and it separates hashing from
+ * createKeyIndex creates a hash table of row numbers for the keys in `keys`. Compared with a `Map`
+ * it has fewer cache misses, no tombstones and no pause for growing, and it separates hashing from
  * probing. The table consists of shards, each an array of slots:
  *
  *     [ hash: 32 bits ][ row + 1, or 0 when empty ]     int32

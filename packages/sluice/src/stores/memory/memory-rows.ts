@@ -14,8 +14,8 @@ const LOOKED_AT_FULL = 16
 const SWEPT_FROM = 1 << 16
 
 /**
- * createMemoryRows keeps an index from keys to row numbers, and the cells and tags of rows in pages, so
- * that growing copies nothing. All rows are one shard.
+ * createMemoryRows keeps an index from keys to row numbers, and the cells and tags of rows in
+ * pages, so that growing copies nothing. All rows are one shard.
  */
 export function createMemoryRows(maxRows: number, care: RowCare): Rows {
   /** The key of each row; '' for a free row. */
@@ -74,8 +74,9 @@ export function createMemoryRows(maxRows: number, care: RowCare): Rows {
   }
 
   /**
-   * Frees fresh rows before an insert. When full, evicts the next row that is fresh by `barUs`. If none
-   * of the examined rows is, evicts the one that is fresh first and raises `barUs` to its fresh time.
+   * Frees fresh rows before an insert. When full, evicts the next row that is fresh by `barUs`. If
+   * none of the examined rows is, evicts the one that is fresh first and raises `barUs` to its
+   * fresh time.
    */
   function makeWay(nowUs: number): void {
     const full = rows.size >= maxRows

@@ -9,8 +9,9 @@ import { createMemoryRows } from './memory-rows.ts'
 /** MemoryStoreOptions are the options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /**
-   * Maximum number of keys per limiter. Default 1,000,000; at most 16,000,000. A full store evicts a key
-   * that is nearly full again, and unknown keys start with the units that evicted keys had used.
+   * Maximum number of keys per limiter. Default 1,000,000; at most 16,000,000. A full store evicts
+   * a key that is nearly full again, and unknown keys start with the units that evicted keys had
+   * used.
    */
   readonly maxKeys?: number
   /** Default: the system clock, made monotonic. Tests pass a `manualClock()`. */
@@ -23,8 +24,8 @@ export interface MemoryStoreOptions {
 }
 
 /**
- * memoryStore keeps keys in this process, exactly and listable. Several limiters may share it. It sets
- * no timers: a key that is full again counts as absent, and its row is reused.
+ * memoryStore keeps keys in this process, exactly and listable. Several limiters may share it. It
+ * sets no timers: a key that is full again counts as absent, and its row is reused.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   checkOptions('memoryStore', options, ['maxKeys', 'clock', 'perProcess'])

@@ -1,26 +1,26 @@
 // Longer than the other files: this is one script, which Redis runs as a whole.
 
 /**
- * DECIDE executes any number of requests, all at one instant of Redis's own clock. It replies with the
- * rows as they were before, and the instant. From these the caller recomputes the result of each request
- * with the algorithms' own code. If the deadline has passed, or the instant is outside the edges of a
- * rule, the script does nothing and replies with the instant alone.
+ * DECIDE executes any number of requests, all at one instant of Redis's own clock. It replies with
+ * the rows as they were before, and the instant. From these the caller recomputes the result of
+ * each request with the algorithms' own code. If the deadline has passed, or the instant is outside
+ * the edges of a rule, the script does nothing and replies with the instant alone.
  *
- * KEYS: the names of the rows, whose format is in `rows/codec.ts`. ARGV: the deadline, or 0; the rule sets,
- * as JSON; and the requests, in one of two forms.
+ * KEYS: the names of the rows, whose format is in `rows/codec.ts`. ARGV: the deadline, or 0; the
+ * rule sets, as JSON; and the requests, in one of two forms.
  *
- * Keys without fields: one word per row. A number is a check of that cost by the first set; `set:cost` is
- * a check by another set; `-` only reads the row; `set@` precedes a list of requests. A request is a
- * letter, its units, `x` and further numbers: `c5x1`, or `c1,1500x1` with units per rule. Refusals of a
- * capital letter do not count towards a penalty.
+ * Keys without fields: one word per row. A number is a check of that cost by the first set;
+ * `set:cost` is a check by another set; `-` only reads the row; `set@` precedes a list of requests.
+ * A request is a letter, its units, `x` and further numbers: `c5x1`, or `c1,1500x1` with units per
+ * rule. Refusals of a capital letter do not count towards a penalty.
  *
- * Keys with fields: a plan, which is a JSON list. It begins with the set of each row, 0 if the row is only
- * read. The requests follow. A check that counts no refusals is a series of numbers: how many rows it has,
- * their indexes, how many units follow, and the units (one for all rules, or one per rule). Any other
- * request is a text: the indexes of its rows, `@`, and the request as above.
+ * Keys with fields: a plan, which is a JSON list. It begins with the set of each row, 0 if the row
+ * is only read. The requests follow. A check that counts no refusals is a series of numbers: how
+ * many rows it has, their indexes, how many units follow, and the units (one for all rules, or one
+ * per rule). Any other request is a text: the indexes of its rows, `@`, and the request as above.
  *
- * If other limits wrote a row, or it cannot be decoded, the script skips its requests; the caller sees that
- * from the reply. Lines of other rules are copied until they are fresh.
+ * If other limits wrote a row, or it cannot be decoded, the script skips its requests; the caller
+ * sees that from the reply. Lines of other rules are copied until they are fresh.
  */
 export const DECIDE = `
 local deadline = tonumber(ARGV[1])

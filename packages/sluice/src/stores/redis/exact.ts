@@ -1,6 +1,6 @@
 /**
- * exact is the Lua that all twins share: `mul_div` and `mul_sub` of `core/exact.ts`, for products beyond
- * 2^53, and the caps of debt in years and in units.
+ * exact is the Lua that all twins share: `mul_div` and `mul_sub` of `core/exact.ts`, for products
+ * beyond 2^53, and the caps of debt in years and in units.
  */
 export const exact = `
 local CENTURY = 3155760000000000

@@ -16,8 +16,8 @@ const PART_BITS = 6
 const PATIENCE_MS = 20
 
 /**
- * createRedisEngine keeps the rows of one limiter in Redis. Each trip runs one script, which reads the
- * rows, decides and writes. `name` is the name of any row; it routes the request for the time.
+ * createRedisEngine keeps the rows of one limiter in Redis. Each trip runs one script, which reads
+ * the rows, decides and writes. `name` is the name of any row; it routes the request for the time.
  */
 export function createRedisEngine(connection: Connection, name: string, clockLine: string): Engine {
   const { send, hasSlots } = connection

@@ -14,8 +14,8 @@ export type { DenyCacheOptions, LeaseOptions, RedisClient }
 export type RedisStoreOptions = RemoteOptions
 
 /**
- * redisStore keeps rows in Redis or Valkey, for any number of nodes. Each decision is one atomic script
- * at one instant of Redis's own clock. It starts with Redis down and recovers by itself.
+ * redisStore keeps rows in Redis or Valkey, for any number of nodes. Each decision is one atomic
+ * script at one instant of Redis's own clock. It starts with Redis down and recovers by itself.
  */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): AsyncStore {
   checkOptions('redisStore', options, remoteOptions)

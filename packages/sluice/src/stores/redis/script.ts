@@ -5,8 +5,8 @@ import { sha1 } from './sha1.ts'
 export const CLOCK_LINE = "local time = redis.call('TIME') local now = time[1] * 1000000 + time[2]"
 
 /**
- * HELLO requests the time before the first call, which otherwise would have no deadline. It refuses a
- * Redis that cannot format 53-bit integers.
+ * HELLO requests the time before the first call, which otherwise would have no deadline. It refuses
+ * a Redis that cannot format 53-bit integers.
  */
 export const HELLO = `
 if string.format('%x', 2 ^ 53) ~= '20000000000000' then
@@ -30,9 +30,9 @@ end
 `
 
 /**
- * SWAP replaces rows if none of them has changed. It returns 1, 0 if a row has changed, or −1 after the
- * deadline. ARGV: the deadline, or 0; then for each row its old text, its new text ('' for no row) and
- * its expiry, after a `+` if a later present expiry stays.
+ * SWAP replaces rows if none of them has changed. It returns 1, 0 if a row has changed, or −1 after
+ * the deadline. ARGV: the deadline, or 0; then for each row its old text, its new text ('' for no
+ * row) and its expiry, after a `+` if a later present expiry stays.
  */
 export const SWAP = `
 local deadline = tonumber(ARGV[1])

@@ -1,6 +1,6 @@
 /**
- * sha1 returns the SHA-1 of a text in UTF-8, in 40 hexadecimal digits: the name by which Redis knows a
- * script. Web Crypto would answer later, and `node:crypto` is not everywhere.
+ * sha1 returns the SHA-1 of a text in UTF-8, in 40 hexadecimal digits: the name by which Redis
+ * knows a script. Web Crypto would answer later, and `node:crypto` is not everywhere.
  */
 export function sha1(text: string): string {
   const bytes = new TextEncoder().encode(text)

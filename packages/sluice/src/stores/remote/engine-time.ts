@@ -1,7 +1,7 @@
 /**
  * EngineTime estimates the engine's clock from its replies. The engine read the instant of a reply
- * between the moments the call was sent and the reply arrived. The estimate is the slowest clock that
- * fits all replies, so that a deadline is never too late.
+ * between the moments the call was sent and the reply arrived. The estimate is the slowest clock
+ * that fits all replies, so that a deadline is never too late.
  */
 export interface EngineTime {
   /** Records a reply that arrived now: the engine's instant, and when its call was sent. */

@@ -77,8 +77,8 @@ export interface Engine {
    */
   visit(batch: Batch, untilUs: () => number): Promise<Found>
   /**
-   * Whether `visit` also executes requests by these rules, on every row that the same limits wrote and
-   * that it can decode. The library swaps the other rows.
+   * Whether `visit` also executes requests by these rules, on every row that the same limits wrote
+   * and that it can decode. The library swaps the other rows.
    */
   decides(set: RemoteRules): boolean
   /** Replaces all rows if none has changed since the read; else none, and returns false. */

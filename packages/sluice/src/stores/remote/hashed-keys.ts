@@ -11,8 +11,8 @@ const HASHED = /^sluice:hash:[\da-f]{32}$/
 const MOST_KEYS = 10_000
 
 /**
- * createKeyHash returns a function that replaces a key, or each value of its fields, by 128 bits of a
- * keyed SHA-256. From there on a key and its hash, as `entries` lists it, are one key.
+ * createKeyHash returns a function that replaces a key, or each value of its fields, by 128 bits of
+ * a keyed SHA-256. From there on a key and its hash, as `entries` lists it, are one key.
  */
 export function createKeyHash(secret: string): (key: AnyKey) => AnyKey {
   const known = createRecent<string>(MOST_KEYS)

@@ -11,8 +11,8 @@ import { type Acted, changeRow, decideOpen, punishOpen } from './act.ts'
 import type { RemoteRules } from './remote-rules.ts'
 
 /**
- * actJointAll executes all requests for one key with fields, in order, on its open rows. There is one
- * row per field that has rules; for block, unblock and reset, one per given field.
+ * actJointAll executes all requests for one key with fields, in order, on its open rows. There is
+ * one row per field that has rules; for block, unblock and reset, one per given field.
  */
 export function actJointAll(
   first: Request,

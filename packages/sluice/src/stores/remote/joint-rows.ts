@@ -58,9 +58,9 @@ export interface JointFound {
 }
 
 /**
- * swapJoint executes requests on rows that were only read, and replaces all rows that change, or none.
- * Returns the requests that lost to another writer. It swaps all requests together at first, and one by
- * one after a loss or if the engine swaps single rows (then each request has one row).
+ * swapJoint executes requests on rows that were only read, and replaces all rows that change, or
+ * none. Returns the requests that lost to another writer. It swaps all requests together at first,
+ * and one by one after a loss or if the engine swaps single rows (then each request has one row).
  */
 export async function swapJoint(
   all: JointFound,

@@ -15,8 +15,8 @@ const WORTH_TWO = 24
 const STEADY = 8
 
 /**
- * Requests wait for the trip in flight only if trips take less than this part of the timeout. Otherwise
- * they could miss their deadline: they wait for that trip and then for their own.
+ * Requests wait for the trip in flight only if trips take less than this part of the timeout.
+ * Otherwise they could miss their deadline: they wait for that trip and then for their own.
  */
 const WORTH_WAITING = 1 / 3
 
@@ -77,9 +77,9 @@ export function createLane(
   }
 
   /**
-   * Sends queued requests while there are at least `least`. If a trip came back undecided because its
-   * deadline was too early, others in flight may do so, too: wait for them, so that requests keep their
-   * order.
+   * Sends queued requests while there are at least `least`. If a trip came back undecided because
+   * its deadline was too early, others in flight may do so, too: wait for them, so that requests
+   * keep their order.
    */
   function flush(least: number): void {
     for (const { isStale } of trips) if (isStale) return
@@ -97,8 +97,8 @@ export function createLane(
   }
 
   /**
-   * Tells whether to split requests into two trips: under a steady load that does not fill trips, the
-   * engine then works on one while this process serves the callers of the other.
+   * Tells whether to split requests into two trips: under a steady load that does not fill trips,
+   * the engine then works on one while this process serves the callers of the other.
    */
   function isBusy(): boolean {
     const { length } = queue

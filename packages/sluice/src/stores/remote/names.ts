@@ -1,7 +1,7 @@
 /**
- * RowNames builds the names of one limiter's rows: `prefix/key`, or `prefix:limiter/key` for a limiter
- * with a name. Rows of a field of the key are `prefix:limiter:field/value`. The key is everything after
- * the first slash, so that no two rows share a name.
+ * RowNames builds the names of one limiter's rows: `prefix/key`, or `prefix:limiter/key` for a
+ * limiter with a name. Rows of a field of the key are `prefix:limiter:field/value`. The key is
+ * everything after the first slash, so that no two rows share a name.
  */
 export interface RowNames {
   /** The common start of all names. */
@@ -11,8 +11,8 @@ export interface RowNames {
 }
 
 /**
- * rowNames creates the names for a limiter, or for one field of its keys. `prefix` is not escaped and
- * must not contain braces or slashes.
+ * rowNames creates the names for a limiter, or for one field of its keys. `prefix` is not escaped
+ * and must not contain braces or slashes.
  */
 export function rowNames(prefix: string, limiter: string, field?: string): RowNames {
   const part = (text: string) => `:${escaped(text).replace(/[:/]/g, percent)}`

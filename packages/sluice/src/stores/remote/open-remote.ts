@@ -24,14 +24,14 @@ export interface RemoteOptions {
    */
   readonly denyCache?: boolean | DenyCacheOptions
   /**
-   * Takes units of busy keys ahead of time, so that most calls need no round trip. Only for algorithms
-   * that can lease, such as `tokenBucket`. Default: off.
+   * Takes units of busy keys ahead of time, so that most calls need no round trip. Only for
+   * algorithms that can lease, such as `tokenBucket`. Default: off.
    */
   readonly lease?: LeaseOptions
   /**
-   * A secret of at least 16 characters. The store then sees a keyed hash in place of each key, so that
-   * addresses and names stay in this process; `entries()` lists hashes. All nodes need the same secret.
-   * Default: keys are stored as they are.
+   * A secret of at least 16 characters. The store then sees a keyed hash in place of each key, so
+   * that addresses and names stay in this process; `entries()` lists hashes. All nodes need the
+   * same secret. Default: keys are stored as they are.
    */
   readonly hashKeys?: string
 }
@@ -40,8 +40,8 @@ export interface RemoteOptions {
 export const remoteOptions = ['prefix', 'denyCache', 'lease', 'hashKeys']
 
 /**
- * openRemote creates a store. It makes an engine for each limiter. `where` names the store in errors,
- * and `owner` is the object on which the engine keeps its rows, such as a client.
+ * openRemote creates a store. It makes an engine for each limiter. `where` names the store in
+ * errors, and `owner` is the object on which the engine keeps its rows, such as a client.
  */
 export function openRemote(
   where: string,

@@ -1,8 +1,8 @@
 import type { Request, RequestRow, RuleSet } from '../store.ts'
 
 /**
- * Taken is the requests for one round trip, in order: the first of each key, which links to the others.
- * A request that follows one for another key with a shared row is a first again.
+ * Taken is the requests for one round trip, in order: the first of each key, which links to the
+ * others. A request that follows one for another key with a shared row is a first again.
  */
 export interface Taken {
   readonly firsts: readonly Request[]
@@ -16,8 +16,8 @@ export interface Queue {
   length: number
   add(request: Request): void
   /**
-   * Takes up to `most` requests for one trip. Requests for the same key, or on the same row, must have
-   * the same rules to share a trip. Requests past their deadline fail.
+   * Takes up to `most` requests for one trip. Requests for the same key, or on the same row, must
+   * have the same rules to share a trip. Requests past their deadline fail.
    */
   take(nowMs: number, most: number): Taken
   /** Puts requests back at their old positions; those of held keys join the held requests. */

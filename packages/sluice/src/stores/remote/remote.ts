@@ -29,7 +29,8 @@ export interface RemoteRows {
   read(names: readonly string[]): Promise<RowsRead>
   /**
    * Compare-and-swap: replaces all rows and resolves to true if none has changed since it was read;
-   * else changes nothing and resolves to false. From `untilUs` on it should change nothing and reject.
+   * else changes nothing and resolves to false. From `untilUs` on it should change nothing and
+   * reject.
    */
   swap(changes: readonly RowChange[]): Promise<boolean>
   /**
@@ -50,9 +51,9 @@ export interface RemoteStoreOptions extends RemoteOptions {
 }
 
 /**
- * remoteStore keeps rows in any engine that can read texts and compare-and-swap them. It reads the row
- * of a key, decides with the algorithms' own code and swaps the row; if another node has changed the
- * row, it retries. Meanwhile it collects further calls, up to 128 per round trip.
+ * remoteStore keeps rows in any engine that can read texts and compare-and-swap them. It reads the
+ * row of a key, decides with the algorithms' own code and swaps the row; if another node has
+ * changed the row, it retries. Meanwhile it collects further calls, up to 128 per round trip.
  */
 export function remoteStore(rows: RemoteRows, options: RemoteStoreOptions = {}): AsyncStore {
   checkRows(rows)

@@ -15,10 +15,10 @@ interface Outcome {
 }
 
 /**
- * spread executes a request on rows that no single trip can reach, in two phases: it spends from each
- * row, and takes the spends back if one row refuses or does not answer. Each spend has an id, which its
- * row remembers for a while, so that it is taken back at most once; and a deadline, so that it cannot
- * happen after that.
+ * spread executes a request on rows that no single trip can reach, in two phases: it spends from
+ * each row, and takes the spends back if one row refuses or does not answer. Each spend has an id,
+ * which its row remembers for a while, so that it is taken back at most once; and a deadline, so
+ * that it cannot happen after that.
  */
 export async function spread(
   request: Request,

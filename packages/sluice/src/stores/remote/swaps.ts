@@ -25,9 +25,9 @@ interface Plan {
 }
 
 /**
- * swapRows executes the requests of rows that were only read. It decides with the algorithms' own code
- * and swaps each row that changes. Returns the requests of rows that another writer has changed since.
- * It swaps rows together at first, and one by one after a loss.
+ * swapRows executes the requests of rows that were only read. It decides with the algorithms' own
+ * code and swaps each row that changes. Returns the requests of rows that another writer has
+ * changed since. It swaps rows together at first, and one by one after a loss.
  */
 export async function swapRows(
   rows: readonly FoundRow[],

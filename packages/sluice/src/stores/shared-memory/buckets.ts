@@ -29,16 +29,17 @@ const FREE = 2
 export const MOST_PLACES = PLACE_MASK
 
 /**
- * Bucket is a view of one bucket at a time. A bucket has slots that are read without a lock, as with a
- * seqlock, and changed in one atomic step. It has two bitmaps of the slots that hold a row; an even or
- * odd version selects the valid one.
+ * Bucket is a view of one bucket at a time. A bucket has slots that are read without a lock, as
+ * with a seqlock, and changed in one atomic step. It has two bitmaps of the slots that hold a row;
+ * an even or odd version selects the valid one.
  *
- * To change a bucket: `read` it; prepare the change privately; take the lock, which fails if another
- * thread has changed the bucket since; write into free slots; `commit`. The commit writes the other
- * bitmap and makes it valid by one compare-and-swap, so a thread that is terminated anywhere leaves at
- * most a lock behind. A thread that waits too long for a lock marks the bucket dead, copies it to
- * another place and updates `where`. If the owner of the lock was only slow, it can still write to
- * invalid parts of the dead place only: its commit fails, and it frees the place and starts again.
+ * To change a bucket: `read` it; prepare the change privately; take the lock, which fails if
+ * another thread has changed the bucket since; write into free slots; `commit`. The commit writes
+ * the other bitmap and makes it valid by one compare-and-swap, so a thread that is terminated
+ * anywhere leaves at most a lock behind. A thread that waits too long for a lock marks the bucket
+ * dead, copies it to another place and updates `where`. If the owner of the lock was only slow, it
+ * can still write to invalid parts of the dead place only: its commit fails, and it frees the place
+ * and starts again.
  */
 export interface Bucket {
   /** Offset of its head, in words. */
@@ -58,8 +59,8 @@ export interface Bucket {
   /** Releases the lock without a change, if this thread holds it. */
   unlock(): void
   /**
-   * Calls `write` with the lock held. `write` ends with a `commit`, or returns false to change nothing.
-   * Returns false if `lock`, `write` or `commit` does.
+   * Calls `write` with the lock held. `write` ends with a `commit`, or returns false to change
+   * nothing. Returns false if `lock`, `write` or `commit` does.
    */
   change(write: () => boolean): boolean
   /**
@@ -171,8 +172,8 @@ export function createBucket(region: Region, words: Int32Array, locked?: () => v
   }
 
   /**
-   * Frees a place whose bucket was moved away while this thread held the lock. Only this thread may do
-   * that, and only once the bucket is in another place.
+   * Frees a place whose bucket was moved away while this thread held the lock. Only this thread may
+   * do that, and only once the bucket is in another place.
    */
   function leave(owner: number, from: number): void {
     move(owner, from)

@@ -13,8 +13,9 @@ export interface Eviction {
   /** The callbacks of the table, which sets them before the first call. */
   care: RowCare
   /**
-   * Returns the slot of the row nearest to fresh among several of a bucket, from slot `start` on; −1 if
-   * there is none. With `orBlock`, an ended block counts as a fresh row. Other blocks are skipped.
+   * Returns the slot of the row nearest to fresh among several of a bucket, from slot `start` on;
+   * −1 if there is none. With `orBlock`, an ended block counts as a fresh row. Other blocks are
+   * skipped.
    */
   nearest(bucket: Bucket, start: number, orBlock: boolean, nowUs: number, except: number): number
   /** Raises the uncommitted floor to a row that is being evicted; true if that row is in use. */

@@ -29,8 +29,8 @@ export interface FloorCopy {
 }
 
 /**
- * createFloorCopy creates a copy. At its first use it loads the floor's entries from the overflow, if a
- * row in its bucket marks that there are some.
+ * createFloorCopy creates a copy. At its first use it loads the floor's entries from the overflow,
+ * if a row in its bucket marks that there are some.
  */
 export function createFloorCopy(
   stride: number,

@@ -4,9 +4,9 @@ import { OVERFLOW_TAGS, type Region } from './region.ts'
 import { isLive, setLive, tagAt } from './slots.ts'
 
 /**
- * Overflow keeps floor entries that do not fit into their shard's bucket, for all shards together. It
- * has a row for every possible tag, so it never overflows itself, and a floor can hold every rule of
- * the table.
+ * Overflow keeps floor entries that do not fit into their shard's bucket, for all shards together.
+ * It has a row for every possible tag, so it never overflows itself, and a floor can hold every
+ * rule of the table.
  */
 export interface Overflow {
   /** Returns all rows. Rows of one bucket are consistent, as of one instant. */

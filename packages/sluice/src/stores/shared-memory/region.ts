@@ -8,9 +8,9 @@ export const HIGH_SLOTS = (1 << (SLOTS - 32)) - 1
 export const HAS_BLOCKS = 1 << 31
 
 /**
- * Words of a place's head: the state of the bucket in it; two bitmaps of two words each; the present
- * place of the bucket whose home this is (`WHERE`); a spare word; and the bucket's number + 1, or 0 if
- * it is at home (`OWNER`).
+ * Words of a place's head: the state of the bucket in it; two bitmaps of two words each; the
+ * present place of the bucket whose home this is (`WHERE`); a spare word; and the bucket's number +
+ * 1, or 0 if it is at home (`OWNER`).
  */
 export const HEAD_WORDS = 8
 export const WHERE = 5
@@ -46,8 +46,8 @@ export const FLOORED = 3
 const COUNTER_WORDS = 16
 
 /**
- * The low 12 bits of a slot's second word are the tag; the others belong to the fingerprint. The last
- * tag marks a block.
+ * The low 12 bits of a slot's second word are the tag; the others belong to the fingerprint. The
+ * last tag marks a block.
  */
 export const TAG_MASK = 2 ** 12 - 1
 export const BLOCK_TAG = 4_095
@@ -61,14 +61,14 @@ export const TAG_HEAD_WORDS = 2
 export const TAG_CELLS = 8
 
 /**
- * Region is the memory layout of one table, in 32-bit words from its start. It is zeroed at first, which
- * means that it is empty and that every bucket is at home.
+ * Region is the memory layout of one table, in 32-bit words from its start. It is zeroed at first,
+ * which means that it is empty and that every bucket is at home.
  *
  *     counters | states of places | tags | heads | slots
  *
- * A place for a bucket consists of a head, the near slots that fill up the head's cache line, and the
- * far slots. Heads are contiguous: a table with few rows touches nothing else, and those of a full
- * table stay in the cache.
+ * A place for a bucket consists of a head, the near slots that fill up the head's cache line, and
+ * the far slots. Heads are contiguous: a table with few rows touches nothing else, and those of a
+ * full table stay in the cache.
  */
 export interface Region {
   readonly columns: readonly Column[]

@@ -10,9 +10,9 @@ import type { Region } from './region.ts'
 import type { SharedTags } from './shared-tags.ts'
 
 /**
- * SharedFloors keeps each shard's floor in its own bucket, and entries that do not fit in the overflow.
- * Changes are private until `commit`. To forgive nothing if a thread is terminated in between, a floor
- * is committed before the row that raised it is evicted.
+ * SharedFloors keeps each shard's floor in its own bucket, and entries that do not fit in the
+ * overflow. Changes are private until `commit`. To forgive nothing if a thread is terminated in
+ * between, a floor is committed before the row that raised it is evicted.
  */
 export interface SharedFloors extends Floors {
   /** Whether a floor was read since `begin`. */

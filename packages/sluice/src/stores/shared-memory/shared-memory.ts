@@ -26,8 +26,8 @@ export interface SharedMemoryOptions {
    */
   readonly maxKeys?: number
   /**
-   * Maximum size of the buffer in bytes. It grows when a limiter claims its table. Default: enough for
-   * 32 limiters of one one-number rule each; each field of a key counts as a limiter.
+   * Maximum size of the buffer in bytes. It grows when a limiter claims its table. Default: enough
+   * for 32 limiters of one one-number rule each; each field of a key counts as a limiter.
    */
   readonly maxBytes?: number
   /**
@@ -57,10 +57,10 @@ export interface SharedMemoryStore extends Store {
 }
 
 /**
- * sharedMemoryStore keeps states in one SharedArrayBuffer for all threads of this process. Each thread
- * creates the same limiters, on the store or on `attachSharedMemory(store.handle)`, and all threads
- * together admit what one limiter would. Like compactStore it keeps fingerprints in place of keys and
- * does not support the sliding window log. A thread may be terminated at any time.
+ * sharedMemoryStore keeps states in one SharedArrayBuffer for all threads of this process. Each
+ * thread creates the same limiters, on the store or on `attachSharedMemory(store.handle)`, and all
+ * threads together admit what one limiter would. Like compactStore it keeps fingerprints in place
+ * of keys and does not support the sliding window log. A thread may be terminated at any time.
  */
 export function sharedMemoryStore(options: SharedMemoryOptions = {}): SharedMemoryStore {
   checkOptions('sharedMemoryStore', options, ['maxKeys', 'maxBytes', 'clock', 'perProcess'])
@@ -139,8 +139,8 @@ function openShared(handle: SharedMemoryHandle, clock: Clock): SharedMemoryStore
 }
 
 /**
- * Lists the rules of a table with their cells. If keys may get other limits later, each rate has room
- * for a fraction.
+ * Lists the rules of a table with their cells. If keys may get other limits later, each rate has
+ * room for a fraction.
  */
 function claimedRules(
   ruleLists: readonly (readonly Rule[])[],

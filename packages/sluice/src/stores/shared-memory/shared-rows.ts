@@ -40,8 +40,9 @@ const MOST_ROWS = SLOTS - 1
 const MOST_BLOCKS = 48
 
 /**
- * SharedRows works on one key at a time: `read` copies the key's row and block into private memory, a
- * table decides on the copy, and `commit` writes the changes if no other thread has written meanwhile.
+ * SharedRows works on one key at a time: `read` copies the key's row and block into private memory,
+ * a table decides on the copy, and `commit` writes the changes if no other thread has written
+ * meanwhile.
  */
 export interface SharedRows extends Rows {
   /** Hashes the key for the next `read`. */

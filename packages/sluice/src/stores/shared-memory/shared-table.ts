@@ -22,9 +22,10 @@ export interface SharedPlace {
 }
 
 /**
- * createSharedTable creates a table that several threads use. An inner table decides on private copies
- * of a key's row. Every verb is repeated until its changes are committed, which succeeds at the first
- * try unless another thread has changed the same bucket. Tests get a call of `locked` at every lock.
+ * createSharedTable creates a table that several threads use. An inner table decides on private
+ * copies of a key's row. Every verb is repeated until its changes are committed, which succeeds at
+ * the first try unless another thread has changed the same bucket. Tests get a call of `locked` at
+ * every lock.
  */
 export function createSharedTable(
   { region, words, cells, secret }: SharedPlace,

@@ -15,15 +15,16 @@ const TEXT_BYTES = 8 * TAG_CELLS
 /** SharedTags is a tag book that can find a tag by one column. */
 export interface SharedTags extends TagBook {
   /**
-   * Returns a tag in which this rule has written this column, perhaps among other columns: the tag from
-   * which the rule was read, else the first one that this thread met.
+   * Returns a tag in which this rule has written this column, perhaps among other columns: the tag
+   * from which the rule was read, else the first one that this thread met.
    */
   tagWith(column: number, rule: Rule): number
 }
 
 /**
- * createSharedTags creates a tag book in shared memory, so that each thread knows which rules wrote the
- * rows of other threads. An entry has the text of each column's rule, or '' for an unwritten column.
+ * createSharedTags creates a tag book in shared memory, so that each thread knows which rules wrote
+ * the rows of other threads. An entry has the text of each column's rule, or '' for an unwritten
+ * column.
  */
 export function createSharedTags(
   region: Region,

@@ -12,9 +12,9 @@ export function slotOf(bits: number, word: number, turn: number): number {
 }
 
 /**
- * freeSlot returns the free slot that a key prefers. There must be one. Keys prefer the near slots, then
- * the slots of one bitmap word from some slot on, then those of the other word. Six bits of the
- * fingerprint select the word and the slot.
+ * freeSlot returns the free slot that a key prefers. There must be one. Keys prefer the near slots,
+ * then the slots of one bitmap word from some slot on, then those of the other word. Six bits of
+ * the fingerprint select the word and the slot.
  */
 export function freeSlot(live: Int32Array, low: number, near: number): number {
   const besideHead = ~live[0] & near
