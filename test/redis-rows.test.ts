@@ -81,6 +81,16 @@ describe('a row on Redis', () => {
     await redis.client.hset(name, 'a', '1')
     expect((await limiter.check('alice')).remaining).toBe(9)
   })
+
+  it('spends where it has two lines of one rule, and is repaired', async () => {
+    const limiter = node(tokenBucket({ limit: 10, per: '1h' }), 'twice')
+    for (const lines of ['1:10/1h\n1:5/1h', '1:5/1h\n1:10/1h']) {
+      await redis.client.set('sl:twice/alice', lines)
+      const decisions = [await limiter.check('alice'), await limiter.check('alice')]
+      expect(decisions.map(remaining)).toEqual([9, 8])
+      expect(await redis.client.get('sl:twice/alice')).toMatch(/^[\da-f]+:10\/1h$/)
+    }
+  })
 })
 
 describe('a row of a later version', () => {

@@ -103,15 +103,15 @@ function readAny(row: OpenRow, text: string, nowUs: number): void {
   row.isCarried = !known && lines.length > 0
   const all = known?.lines ?? []
   for (const own of lines) {
-    const same = all.find(({ label }) => label === own.label)
-    if (same) {
-      put(row, own, stateOf(own.rule, same.cells))
-      continue
+    // A second line is of no writer of ours. Engines do not decide on such a row either.
+    const [line, second] = all.filter(({ label }) => isOf(own, label))
+    if (!line && known) continue
+    if (line?.label === own.label && !second) {
+      put(row, own, stateOf(own.rule, line.cells))
+    } else {
+      row.isCarried = true
+      put(row, own, carriedOver(second ?? line, own.rule, nowUs))
     }
-    const older = all.find(({ label }) => ownerOf(label) === own.owner)
-    if (!older && known) continue
-    row.isCarried = true
-    put(row, own, carriedOver(older, own.rule, nowUs))
   }
   row.others = all.filter(({ label }) => !lines.some((own) => isOf(own, label)))
 }
