@@ -43,7 +43,7 @@ describe('an address', () => {
     '_hidden',
     '1'.repeat(100_000),
     ':'.repeat(100_000),
-  ])('%.40s is none', (given) => expect(parseAddress(given)).toBeUndefined())
+  ])('%.40s is not an address', (given) => expect(parseAddress(given)).toBeUndefined())
 
   it('of IPv6 is grouped by its network, of IPv4 it is not', () => {
     expect(text('2001:db8:1:2:3:4:5:6', 64)).toBe('2001:db8:1:2:0:0:0:0/64')
@@ -83,7 +83,7 @@ describe('a block', () => {
     '10.0.0.0/',
     '::ffff:10.0.0.0/8',
     '::ffff:10.0.0.0/95',
-  ])('%s is none', (block) => expect(parseBlock(block)).toBeUndefined())
+  ])('%s is not a block', (block) => expect(parseBlock(block)).toBeUndefined())
 })
 
 describe('the address of a client', () => {
@@ -93,7 +93,7 @@ describe('the address of a client', () => {
   }
   const proxies = parseBlock('10.0.0.0/8')!
 
-  it('is not swallowed by a quotation mark of the client', () => {
+  it('is not hidden by a quotation mark of the client', () => {
     for (const made of ['for="', 'for="\\', '"', 'for="a;b, c', 'for="" "', 'for=\\"']) {
       expect(of('10.0.0.8', { forwarded: `${made}, for=203.0.113.5` }, 1)).toBe('203.0.113.5')
     }
@@ -108,24 +108,24 @@ describe('the address of a client', () => {
     expect(both('203.0.113.5', 'for=203.0.113.5;proto=https')).toBe('203.0.113.5')
   })
 
-  it('is that of the connection, whatever headers say, if nobody is trusted', () =>
+  it('is that of the connection if no proxy is trusted, with any headers', () =>
     expect(of('192.0.2.1', { 'x-forwarded-for': '203.0.113.5' }, 0)).toBe('192.0.2.1'))
 
-  it('is what so many proxies say, and not what a client made up before them', () => {
+  it('comes from the given number of proxies, not from forged entries before them', () => {
     const headers = { 'x-forwarded-for': '1.1.1.1, 203.0.113.5, 10.0.0.7' }
     expect(of('10.0.0.8', headers, 1)).toBe('10.0.0.7')
     expect(of('10.0.0.8', headers, 2)).toBe('203.0.113.5')
     expect(of('10.0.0.8', headers, 9)).toBe('1.1.1.1')
   })
 
-  it('is the first that is no trusted proxy', () => {
+  it('is the first that is not a trusted proxy', () => {
     const headers = { 'x-forwarded-for': '1.1.1.1, 203.0.113.5, 10.0.0.7' }
     expect(of('10.0.0.8', headers, proxies)).toBe('203.0.113.5')
     expect(of('192.0.2.1', headers, proxies)).toBe('192.0.2.1')
     expect(of('10.0.0.8', { 'x-forwarded-for': '10.0.0.1' }, proxies)).toBe('10.0.0.1')
   })
 
-  it('is that of the last proxy that made sense', () => {
+  it('is that of the last proxy whose entry is valid', () => {
     for (const bad of [
       'garbage',
       '',
@@ -162,7 +162,7 @@ describe('the address of a client', () => {
     expect(address && addressText(address, 128)).toBe(expected)
   })
 
-  it('takes no time to find in a header of ten thousand elements', () => {
+  it('is found fast in a header of ten thousand elements', () => {
     const list = Array.from({ length: 10_000 }, () => '10.0.0.1').join(', ')
     expect(of('10.0.0.8', { 'x-forwarded-for': `203.0.113.5, ${list}` }, proxies)).toBe('10.0.0.1')
     expect(of('10.0.0.8', { forwarded: '"'.repeat(100_000) }, 5)).toBe('10.0.0.8 for somebody')

@@ -51,7 +51,7 @@ describe('the policy of a rule', () => {
   })
 })
 
-describe('what is left, and for how long,', () => {
+describe('the remaining units and their window', () => {
   const minute = tokenBucket({ limit: 60, per: '1m' })
   /** `r;t` once so many units are used, and the next request has this cost. */
   const after = (rule: Rule, used: number, cost = 0) => {
@@ -61,26 +61,26 @@ describe('what is left, and for how long,', () => {
     return ratelimit.slice(ratelimit.indexOf(';') + 1)
   }
 
-  it('of a key that has used nothing is the whole policy', () => {
+  it('of an unused key are the whole policy', () => {
     expect(after(minute, 0)).toBe('r=60;t=60')
     expect(after(fixedWindow({ limit: 5, per: '1h' }), 0)).toBe('r=5;t=3600')
     // Less than the policy, at the same rate.
     expect(after(tokenBucket({ limit: 60, per: '1m', burst: 20 }), 0)).toBe('r=20;t=20')
   })
 
-  it('of a last unit is the time to the next one, not until all are back', () => {
+  it('after the last unit are the time to the next one, not until all have refilled', () => {
     expect(after(minute, 59, 1)).toBe('r=0;t=1')
     expect(after(fixedWindow({ limit: 2, per: '1m' }), 1, 1)).toBe('r=0;t=60')
     // Its next unit comes after the next window has begun, which is longer than the policy says.
     expect(after(slidingWindowCounter({ limit: 8, per: '1m' }), 7, 1)).toBe('r=0;t=68')
   })
 
-  it('of units that are left suggests no higher rate than the policy', () => {
+  it('suggest no higher rate than the policy', () => {
     expect(after(minute, 30)).toBe('r=30;t=30')
     expect(after(tokenBucket({ limit: 100, per: '1m', burst: 20 }), 6)).toBe('r=14;t=9')
   })
 
-  it('of a refusal is the time until it would pass, and as much as that time allows', () => {
+  it('of a refusal are the time until it would pass, and the units that this time allows', () => {
     // 14 are left, and the cost would pass after 0.6 s: one second, for which the policy has one.
     expect(after(tokenBucket({ limit: 100, per: '1m', burst: 20 }), 6, 15)).toBe('r=1;t=1')
     expect(after(minute, 50, 60)).toBe('r=10;t=50')
@@ -106,7 +106,7 @@ const life = fc.record({
   blockMs: fc.option(fc.integer({ min: 1, max: 100_000 }), { freq: 10 }),
 })
 
-/** Units that are interesting whatever the capacity. */
+/** Units that are interesting for any capacity. */
 const unitsOf = (size: number, capacity: number) =>
   [0, 1, 1, 2, Math.ceil(capacity / 2), capacity - 1, capacity][size % 7] % (capacity + 1)
 
@@ -193,7 +193,7 @@ function contradictions(rules: readonly Rule[], decision: Decision): string[] {
   return wrong
 }
 
-it('fields contradict neither each other nor the body, whatever is decided', () => {
+it('fields contradict neither each other nor the body, for any decision', () => {
   let refused = 0
   let admitted = 0
   fc.assert(

@@ -50,6 +50,6 @@ it.each<[unknown, string]>([
     'there is no option "store". A limiter has a store: `limiter: createLimiter(',
   ],
   [{ rules: rule, key: 'x-user' }, 'key must be a function of the request, got "x-user"'],
-])('%# is told what to write', (options, says) => {
+])('%# gets a remedy', (options, says) => {
   expect(() => checkHttp(options as never, true)).toThrow(says)
 })

@@ -50,7 +50,7 @@ describe('a request', () => {
     expect([left(), held()]).toEqual([[8, 800, 2], 0])
   })
 
-  it('has a permit only where something is to be ended', async () => {
+  it('has a permit only if a rule or option needs one', async () => {
     const only = async (
       options: Omit<RequestOptions<object, object>, 'tier'>,
       rules: Rule[] = [requests],
@@ -65,7 +65,7 @@ describe('a request', () => {
     expect(await only({ skip: () => true })).toBeUndefined()
   })
 
-  it('may end its permit itself, and what follows does nothing', async () => {
+  it('may end its permit itself, and later ends do nothing', async () => {
     const { guard, left, enter } = guarded({ finalCost: () => ({ tokens: 999 }) })
     const entrance = await enter()
     entrance.limit?.permit?.settle({ requests: 1, tokens: 30, held: 1 })
@@ -73,7 +73,7 @@ describe('a request', () => {
     expect(left()).toEqual([9, 970, 2])
   })
 
-  it('holds nothing where the guard could not let it in', async () => {
+  it('holds nothing if the guard fails', async () => {
     const onDecision = () => {
       throw new Error('of onDecision')
     }
@@ -85,7 +85,7 @@ describe('a request', () => {
     expect(partition.held()).toBe(0)
   })
 
-  it('in shadow holds what it is given, and passes without a permit', async () => {
+  it('in shadow mode holds a permit if admitted, and passes without one if refused', async () => {
     const { guard, enter, held } = guarded({ shadow: true })
     const entrances = [await enter(), await enter(), await enter()]
     expect(entrances.map(({ refusal }) => refusal)).toEqual([undefined, undefined, undefined])
@@ -95,7 +95,7 @@ describe('a request', () => {
     expect(held()).toBe(0)
   })
 
-  it('is told the delay of a slot, and not in shadow', async () => {
+  it('gets the delay of its slot, except in shadow mode', async () => {
     const rules = leakyBucket({ limit: 1, per: '1s', queue: 5 })
     for (const [shadow, least] of [
       [false, 900],
@@ -116,7 +116,7 @@ describe('finalCost', () => {
     ['a number', 0, [10, 1_000, 2]],
     ['nothing', undefined, [9, 900, 2]],
     ['more than there is', { tokens: 20_000_000 }, [9, 0, 2]],
-  ])('may give %s', async (_what, final, after) => {
+  ])('may return %s', async (_what, final, after) => {
     const { guard, left, enter, onError } = guarded({ finalCost: () => final as number })
     guard.finish(await enter(), {}, {}, true)
     expect([left(), onError.mock.calls]).toEqual([after, []])
@@ -137,7 +137,7 @@ describe('finalCost', () => {
     expect([left(), held()]).toEqual([[9, 900, 2], 0])
   })
 
-  it('releases if it throws, at once or later', async () => {
+  it('releases if it throws or rejects', async () => {
     const now = () => {
       throw new Error('of finalCost')
     }
@@ -149,7 +149,7 @@ describe('finalCost', () => {
     }
   })
 
-  it('after an abort lowers nothing, unless it has read that it was one', async () => {
+  it('refunds nothing after an abort, unless it has read the flag', async () => {
     const spent = async (
       finalCost: RequestOptions<object, object>['finalCost'],
       isWhole = false,
@@ -203,7 +203,7 @@ describe('cost', () => {
     [{ requests: 1, tokens: 1 }, /rule "held" is missing/],
     [{ requests: 1, tokns: 1e300, held: 1 }, /no rule is called "tokns"/],
     [{ requests: 1, tokens: -1, held: 1 }, /cost must be a whole number/],
-  ])('%o is a mistake', async (cost, message) => {
+  ])('%o is an error', async (cost, message) => {
     const { enter } = guarded({ cost: () => cost as never })
     await expect(enter()).rejects.toThrow(message)
   })

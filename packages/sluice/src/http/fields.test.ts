@@ -40,7 +40,7 @@ describe('times in fields are never too early:', () => {
     [999_998.9, '1001'],
     [999_999, '1001'],
     [999_999.1, '1002'],
-  ])('all is back at the next second of the clock, asked at %d ms', (nowMs, reset) => {
+  ])('the reset is rounded up to the next second of the clock, at %d ms', (nowMs, reset) => {
     expect(refused.resetAfterMs).toBe(1_001)
     expect(told('x', refused, [slow], nowMs)['x-ratelimit-reset']).toBe(reset)
   })
@@ -63,7 +63,7 @@ describe('times in fields are never too early:', () => {
 })
 
 describe('fields', () => {
-  it('tell nothing of what nobody counted', () => {
+  it('are absent for requests that were not counted', () => {
     const decision = decided([slow], 1)
     for (const source of ['open', 'closed'] as const) {
       expect(fieldsOf(['x', 'draft-11'], { ...decision, source }, [slow], 0)).toEqual([])
@@ -71,7 +71,7 @@ describe('fields', () => {
     expect(fieldsOf(['x'], { ...decision, source: 'local' }, [slow], 0)).toHaveLength(3)
   })
 
-  it('leave rules out that have no limit, and are none if no rule has', () => {
+  it('leave out rules without a limit, and are absent if no rule has one', () => {
     const decision = decided([free, slow], 1)
     expect(told('draft-11', decision, [free, slow])).toEqual({
       ratelimit: '"token-bucket";r=9;t=2',
@@ -81,7 +81,7 @@ describe('fields', () => {
     expect(fieldsOf(['x', 'draft-11'], decided([free], 1), [free], 0)).toEqual([])
   })
 
-  it('say of a blocked client that nothing is left, until the block ends', () => {
+  it('show no remaining units for a blocked client until the block ends', () => {
     const limiter = createLimiter(slow, { clock: manualClock() })
     limiter.block('alice', 59_001)
     const blocked = limiter.check('alice')
@@ -93,13 +93,13 @@ describe('fields', () => {
     })
   })
 
-  it('say nothing of policies that are not known, and leave no field empty', () => {
+  it('leave out unknown policies, and are never empty', () => {
     const decision = decided([slow], 10)
     expect(told('draft-11', decision, [])).toEqual({ ratelimit: '"token-bucket";r=0;t=1' })
     expect(told('draft-6', decision, [])).not.toHaveProperty('ratelimit-policy')
   })
 
-  it('tell of a partition in every item, as bytes', () => {
+  it('have the partition in every item, as bytes', () => {
     const day = fixedWindow({ limit: 100, per: '1d', name: 'day' })
     const rules = [slow, day]
     const pk = partitionOf('h\u00e9')
@@ -115,7 +115,7 @@ describe('fields', () => {
     expect(() => partitionOf(7)).toThrow(/partitionKey must give a string .* got 7/)
   })
 
-  it('tell of the key that counts where a client makes up a partition', () => {
+  it('have the counted key for a forged partition', () => {
     const told = (pk: string) => Buffer.from(pk.slice(5, -1), 'base64').toString()
     for (const key of ['x'.repeat(1_025), ['a', 'b'], { a: 'b' }]) {
       expect(told(partitionOf(key))).toBe(usableKey(key))
@@ -123,7 +123,7 @@ describe('fields', () => {
     expect(partitionOf(null)).toBe('')
   })
 
-  it('may be read by scripts, besides what they might read before', () => {
+  it('are exposed to scripts in addition to earlier fields', () => {
     const fields = fieldsOf(['x', 'draft-7'], decided([slow], 1), [slow], 0)
     const names =
       'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy'
@@ -136,7 +136,7 @@ describe('a refusal', () => {
   const refused = decided([slow], 11)
   const bodyOf = (decision: Decision) => JSON.parse(refusalOf(decision, [slow]).body)
 
-  it('names the rules that refuse, and a time that reads well', () => {
+  it('names the rules that refuse, and a readable time', () => {
     const roomy = tokenBucket({ limit: 100, per: '1s', name: 'roomy' })
     const two = decided([roomy, slow], 11)
     expect(bodyOf(two)).toEqual({
@@ -154,7 +154,7 @@ describe('a refusal', () => {
     ])
   })
 
-  it('names the rules that a request could never pass, and no remedy of the operator', () => {
+  it('names the rules that a request can never pass, without advice for operators', () => {
     const large = tokenBucket({ limit: 100, per: '1s', name: 'large' })
     const { detail, 'violated-policies': violated } = JSON.parse(neverOf(11, [slow, large]).body)
     expect(violated).toEqual(['token-bucket'])
@@ -166,13 +166,13 @@ describe('a refusal', () => {
     )
   })
 
-  it('by a block is one by every rule that has a limit', () => {
+  it('by a block counts for every rule with a limit', () => {
     const limiter = createLimiter([free, slow], { clock: manualClock() })
     limiter.block('alice', '1m')
     expect(bodyOf(limiter.check('alice'))['violated-policies']).toEqual(['token-bucket'])
   })
 
-  it('is 503 where limits cannot be checked, and 429 where a client is blocked', () => {
+  it('is 503 if limits cannot be checked, and 429 if a client is blocked', () => {
     const closed = refusalOf({ ...refused, source: 'closed' }, [slow])
     expect(JSON.parse(closed.body)).toMatchObject({
       type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
@@ -200,7 +200,7 @@ describe('a rule that holds units', () => {
   }
   const bodyOf = (decision: Decision, rules: Rule[]) => JSON.parse(refusalOf(decision, rules).body)
 
-  it('is told by its own unit, without a window', () => {
+  it('is announced by its own unit, without a window', () => {
     const rules = [minute, held]
     expect(told('draft-11', last(rules, 1), rules)).toEqual({
       ratelimit: '"minute";r=59;t=59, "held";r=1',
@@ -215,7 +215,7 @@ describe('a rule that holds units', () => {
     })
   })
 
-  it('leaves the older fields to rates, also where it refuses', () => {
+  it('leaves the older fields to rates, even if it refuses', () => {
     const rules = [held, minute, tokenBucket({ limit: 8, per: '1m', name: 'few' })]
     for (const requests of [1, 3]) {
       const decision = last(rules, requests)
@@ -236,7 +236,7 @@ describe('a rule that holds units', () => {
     }
   })
 
-  it('lets a client try again soon, and tells the latest time in words only', () => {
+  it('lets a client retry soon, and gives the latest time in words only', () => {
     const refused = last([minute, held], 3)
     expect(refused.retryAfterMs).toBeGreaterThan(50_000)
     expect(retryAfterOf(refused, [minute, held])).toBe('1')

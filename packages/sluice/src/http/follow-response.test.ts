@@ -59,7 +59,7 @@ describe('a followed response', () => {
     expect(ends).toEqual([[201, false]])
   })
 
-  it('ends at once without a body, for HEAD, and for what is no response', async () => {
+  it('ends at once without a body, for HEAD, and without a response', async () => {
     const none = undefined as never
     for (const [response, method] of [
       [new Response(null, { status: 204 }), 'GET'],
@@ -72,7 +72,7 @@ describe('a followed response', () => {
     }
   })
 
-  it('ends when the handler throws, or has used the body up', async () => {
+  it('ends when the handler throws, or has consumed the body', async () => {
     const thrown = await follow(() => Promise.reject(new Error('of the handler')))
     expect(await thrown.response).toMatchObject({ message: 'of the handler' })
     expect(thrown.ends).toEqual([[500, false]])
@@ -84,7 +84,7 @@ describe('a followed response', () => {
     reader.releaseLock()
   })
 
-  it('ends when the client goes away, before the handler is done or after', async () => {
+  it('ends when the client leaves, before or after the handler is done', async () => {
     for (const isLate of [false, true]) {
       const gone = new AbortController()
       let reply = (_response: Response) => {}

@@ -22,7 +22,7 @@ async function statuses(options: RateLimitOptions<object>, times = 2): Promise<n
 }
 
 describe('the guard', () => {
-  it('waits for promises of other makes, rather than taking them for true', async () => {
+  it('awaits thenables, instead of treating them as true', async () => {
     const foreign = runInContext('() => Promise.resolve(false)', createContext())
     expect(await statuses({ rules: one, skip: foreign })).toEqual([200, 429])
     // biome-ignore lint/suspicious/noThenProperty: that is the point
@@ -30,7 +30,7 @@ describe('the guard', () => {
     expect(await statuses({ rules: one, skip: () => thenable as never })).toEqual([200, 429])
   })
 
-  it('does not take a proxy for its client on a list of those who are not limited', async () => {
+  it('does not apply a proxy’s allow list entry to its clients', async () => {
     const options = { rules: one, trustProxy: 1, allowList: ['192.0.2.1'] }
     const guard = createGuard<object, object>(options)
     const vague = { ...incoming, header: () => 'unknown' }
@@ -38,7 +38,7 @@ describe('the guard', () => {
     expect((await guard.enter({}, vague)).refusal?.status).toBe(429)
   })
 
-  it('refuses an unwanted address also where another header names a different one', async () => {
+  it('refuses a denied address even if another header names a different one', async () => {
     const guard = createGuard<object, object>({ rules: ten, trustProxy: 1, denyList: ['6.6.6.6'] })
     for (const [list, forwarded] of [
       ['6.6.6.6', 'for=9.9.9.9'],
@@ -49,7 +49,7 @@ describe('the guard', () => {
     }
   })
 
-  it('knows IPv6 clients by their network of 64 bits, unless it is told otherwise', async () => {
+  it('counts IPv6 clients by their /64 network by default', async () => {
     const keysOf = async (options: object) => {
       const keys: unknown[] = []
       const onDecision = ({ key }: { key: unknown }) => void keys.push(key)
@@ -87,7 +87,7 @@ describe('the guard', () => {
     }
   })
 
-  it('leaves a key of null to the address, and reports one that no client can have made', () => {
+  it('counts a null key by the address, and reports a key that no client can send', () => {
     const guard = createGuard({
       rules: one,
       key: (request: { key?: unknown }) => request.key as string,
@@ -97,7 +97,7 @@ describe('the guard', () => {
     expect(() => guard.enter({ key: 42 }, incoming)).toThrow(/String\(id\)/)
   })
 
-  it('answers an unwanted address with a problem that claims nothing else', async () => {
+  it('answers a denied address with a plain problem document', async () => {
     const guard = createGuard<object, object>({ rules: ten, denyList: ['192.0.2.0/24'] })
     const { refusal, fields } = await guard.enter({}, incoming)
     expect(fields).toEqual([])
@@ -112,7 +112,7 @@ describe('the guard', () => {
     })
   })
 
-  it('lets onLimited replace fields, whatever their case, and keeps the others', async () => {
+  it('lets onLimited replace fields in any case, and keeps the others', async () => {
     const fields = [['Retry-After', '7']] as const
     const guard = createGuard<object, object>({ rules: one, onLimited: () => ({ fields }) })
     await guard.enter({}, incoming)
@@ -126,7 +126,7 @@ describe('the guard', () => {
     })
   })
 
-  it('names the rules that can never admit a cost, of those that hold for the tier', async () => {
+  it('names the rules of the tier that can never admit a cost', async () => {
     const small = tokenBucket({ limit: 5, per: '1h', name: 'small' })
     const tiers = { free: [ten, small], pro: [tokenBucket({ limit: 99, per: '1h' })] }
     const policy = createPolicy({ tiers, defaultTier: 'pro' })
@@ -150,7 +150,7 @@ describe('the guard', () => {
     expect(() => guard.enter({}, incoming)).toThrow(/partitionKey must give a string .* got 7/)
   })
 
-  it('in shadow refuses not even what can never pass, and settles what was spent', async () => {
+  it('in shadow mode admits even costs that can never pass, and settles spends', async () => {
     const limiter = createLimiter(ten)
     const [key, shadow] = [() => 'alice', true]
     const never = createGuard<object, object>({ limiter, key, cost: 11, shadow })
@@ -180,7 +180,7 @@ describe('the guard', () => {
     expect((await guard.enter({}, incoming)).refusal).toBeUndefined()
   })
 
-  it('tells a client that a cost can never pass, and not how to configure a server', async () => {
+  it('tells a client that a cost can never pass, without advice for operators', async () => {
     const guard = createGuard<object, object>({ rules: ten, cost: 11 })
     const { detail } = JSON.parse((await guard.enter({}, incoming)).refusal?.body ?? '')
     expect(detail).toBe(
@@ -188,24 +188,21 @@ describe('the guard', () => {
     )
   })
 
-  it.each([1_000_000_000_001, 2e15, 1e300])(
-    'refuses a cost of %d that a client made up',
-    async (cost) => {
-      const guard = createGuard<object, object>({ rules: ten, cost: () => cost })
-      const { refusal, fields } = await guard.enter({}, incoming)
-      expect([refusal?.status, fields]).toEqual([429, []])
-      expect(JSON.parse(refusal?.body ?? '')).toMatchObject({
-        'violated-policies': ['token-bucket'],
-      })
-      const limiter = createLimiter(unlimited())
-      const free = createGuard<object, object>({ limiter, cost: () => cost, key: () => 'alice' })
-      expect((await free.enter({}, incoming)).refusal).toBeUndefined()
-      limiter.block('alice', '1h')
-      expect((await free.enter({}, incoming)).refusal?.status).toBe(429)
-      const mistaken = createGuard<object, object>({ rules: ten, cost: () => -cost })
-      expect(() => mistaken.enter({}, incoming)).toThrow(/cost must be a whole number/)
-    },
-  )
+  it.each([1_000_000_000_001, 2e15, 1e300])('refuses a forged cost of %d', async (cost) => {
+    const guard = createGuard<object, object>({ rules: ten, cost: () => cost })
+    const { refusal, fields } = await guard.enter({}, incoming)
+    expect([refusal?.status, fields]).toEqual([429, []])
+    expect(JSON.parse(refusal?.body ?? '')).toMatchObject({
+      'violated-policies': ['token-bucket'],
+    })
+    const limiter = createLimiter(unlimited())
+    const free = createGuard<object, object>({ limiter, cost: () => cost, key: () => 'alice' })
+    expect((await free.enter({}, incoming)).refusal).toBeUndefined()
+    limiter.block('alice', '1h')
+    expect((await free.enter({}, incoming)).refusal?.status).toBe(429)
+    const mistaken = createGuard<object, object>({ rules: ten, cost: () => -cost })
+    expect(() => mistaken.enter({}, incoming)).toThrow(/cost must be a whole number/)
+  })
 
   it.each([-5, 1.5, Number.NaN, null, '3', {}])('reports a final cost of %s', async (final) => {
     const onError = vi.fn()
@@ -226,7 +223,7 @@ describe('the guard', () => {
     await vi.waitFor(() => expect(limiter.peek('alice').remaining).toBe(0))
   })
 
-  it('gives nothing back for a response that was not finished, but charges', async () => {
+  it('refunds nothing for an unfinished response, but charges', async () => {
     const limiter = createLimiter(ten)
     let final = 0
     const guard = createGuard({ limiter, key: () => 'alice', finalCost: () => final })
@@ -272,7 +269,7 @@ describe('the guard', () => {
     expect((await guard.enter({}, hidden)).refusal?.status).toBe(429)
   })
 
-  it('says so where lists need an address and the set-up tells none', () => {
+  it('throws if lists need an address and there is none', () => {
     const guard = createGuard<object, object>({ rules: one, denyList: ['0.0.0.0/0'] })
     const nowhere = { ...incoming, peer: undefined }
     expect(() => guard.enter({}, nowhere)).toThrow(/address of this request is not known/)

@@ -8,7 +8,7 @@ describe('apiKey', () => {
   it('is the hash of a secret, at once', () =>
     expect(keyOf('abc')).toBe('key:ungWv48Bz-pBQUDeXa4iI7ADYaOWF3qctBD_YfIAFa0'))
 
-  it('is the same where there is only Web Crypto', async () => {
+  it('is the same with only Web Crypto', async () => {
     for (const secret of ['abc', 'ä€😀', 'x'.repeat(100_000)]) {
       expect(keyOf(secret)).toBe(`key:${await hashLater(secret)}`)
     }
@@ -20,7 +20,7 @@ describe('apiKey', () => {
   it('waits for a secret that comes later', async () =>
     expect(await apiKey(async (secret: string) => secret)('abc')).toBe(keyOf('abc')))
 
-  it('waits for promises of other makes, too', async () => {
+  it('awaits thenables, too', async () => {
     const foreign = runInContext('(secret) => Promise.resolve(secret)', createContext())
     expect(await apiKey(foreign)('abc')).toBe(keyOf('abc'))
   })
@@ -29,7 +29,7 @@ describe('apiKey', () => {
 describe('jwtSubject', () => {
   const keyOf = jwtSubject((claims: object | undefined) => claims)
 
-  it('tells subjects and issuers apart', () => {
+  it('distinguishes subjects and issuers', () => {
     const all = [
       { sub: 'a' },
       { sub: 'b' },
@@ -68,7 +68,7 @@ describe('addressKey', () => {
   })
 })
 
-describe('keys of what is no function', () => {
+describe('key helpers without a function', () => {
   it('say what to write', () => {
     expect(() => apiKey('x-api-key' as never)).toThrow(
       /got "x-api-key"\. Write apiKey\(\(request\) => request\.headers\['x-api-key'\]\)/,

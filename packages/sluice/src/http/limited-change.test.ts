@@ -13,7 +13,7 @@ const refusal: Refusal = {
 }
 const typeOf = ({ fields }: Refusal) => fields.find(([name]) => /^content-type$/i.test(name))?.[1]
 
-describe('what onLimited gives', () => {
+describe('the result of onLimited', () => {
   it.each([undefined, null, {}, { body: refusal.body }])('changes nothing: %j', (change) => {
     expect(changedBy(refusal, change)).toMatchObject({ status: 429, body: refusal.body })
     expect(typeOf(changedBy(refusal, change))).toBe('application/problem+json')
@@ -61,7 +61,7 @@ describe('what onLimited gives', () => {
       },
       /got an array whose item 2 is none/,
     ],
-  ])('%# is told what to give', (change, message) => {
+  ])('%# gets a remedy', (change, message) => {
     expect(() => changedBy(refusal, change)).toThrow(
       expect.objectContaining({ code: 'SLUICE_OPTION', message: expect.stringMatching(message) }),
     )

@@ -41,7 +41,7 @@ describe('rules by address and global', () => {
     expect(counted[0]).toEqual({ address: '192.0.2.1' })
   })
 
-  it('count clients behind one address apart if a key says so, and all of them together', async () => {
+  it('separate clients behind one address by a key, and also count them together', async () => {
     const { statuses, counted } = await ask({ rules: [address, everyone] }, [
       undefined,
       null,
@@ -56,7 +56,7 @@ describe('rules by address and global', () => {
     ])
   })
 
-  it('need no address where they only count all requests', async () => {
+  it('need no address if they only count all requests', async () => {
     const { statuses, counted } = await ask({ rules: everyone, key: undefined }, [1], nowhere)
     expect([statuses, counted]).toEqual([[200], [{}]])
   })
@@ -87,7 +87,7 @@ describe('rules by other fields', () => {
     expect(counted[0]).toEqual({ user: 'alice', address: '192.0.2.1' })
   })
 
-  it('come from texts as well', async () => {
+  it('work with rules from parseRule', async () => {
     const rules = [parseRule('1/1m by user name a'), parseRule('10/1m by global name b')]
     expect((await ask({ rules }, [{ user: 'alice' }, { user: 'alice' }])).statuses).toEqual([
       200, 429,
@@ -105,7 +105,7 @@ describe('rules by other fields', () => {
     ['a list', ['alice', 'bob']],
     ['an object', { a: 'alice' }],
     ['one of our own', 'sluice:text:1'],
-  ])('count a part that a client has made up: %s', async (_what, hostile) => {
+  ])('count a forged part: %s', async (_what, hostile) => {
     const given = [{ user: hostile }, { user: hostile }, { user: hostile }]
     const { statuses, counted } = await ask({ rules: user }, given)
     expect([statuses, counted[0]]).toEqual([[200, 200, 429], { user: usableKey(hostile) }])
@@ -126,7 +126,7 @@ describe('rules by other fields', () => {
     ['a field of all', { user: 'alice', global: 'x' }, /got the field "global"/],
     ['nothing but null', { user: null }, /must have a field that is not null/],
     ['a number', { user: 42 }, /String\(id\)/],
-  ])('report %s as a mistake', async (_what, given, message) => {
+  ])('report %s as an error', async (_what, given, message) => {
     await expect(ask({ rules: [user, everyone] }, [given])).rejects.toMatchObject({
       code: 'SLUICE_KEY',
       message: expect.stringMatching(message),
@@ -141,7 +141,7 @@ describe('rules by other fields', () => {
 })
 
 describe('rules without fields', () => {
-  it('still take texts, and hash what else a client makes up', async () => {
+  it('still accept strings, and hash other values from clients', async () => {
     const rules = [tokenBucket({ limit: 1, per: '1h' }), concurrency({ limit: 9, hold: '1m' })]
     const { statuses, counted } = await ask({ rules }, [undefined, 'alice', 'alice', { a: 1 }])
     expect(statuses).toEqual([200, 200, 429, 200])

@@ -93,7 +93,7 @@ describe.each(Object.entries(stores))('rules of several fields on %s', (_name, m
     expect(limiter.size()).toBe(0)
   })
 
-  it('gives a permit, and gives back what it was not used for', () => {
+  it('gives a permit, and refunds unused units', () => {
     const { limiter } = made()
     const key = { user: 'a', org: 'x' }
     const permit = limiter.tryAcquire(key, { requests: 1, tokens: 800, everyone: 1 })
@@ -191,7 +191,7 @@ describe('a limiter whose rules have fields', () => {
     expect(() => tiered.check({ org: 'c' })).toThrow()
   })
 
-  it('refuses slots that cannot be given back where rows are spent from one by one', () => {
+  it('refuses leaky buckets on stores that spend from rows one by one', () => {
     const slots = [
       leakyBucket({ limit: 1, per: '1s', by: 'user' }),
       gcra({ limit: 1, per: '1s', by: 'org' }),
@@ -224,7 +224,7 @@ it.each(Object.entries(stores))(
   },
 )
 
-describe('where another thread resets a key as soon as it is refused', () => {
+describe('if another thread resets a key right after its refusal', () => {
   function made(): Store {
     const store = sharedMemoryStore({ clock: manualClock(), maxKeys: 1_000 })
     return {

@@ -19,7 +19,7 @@ const fields = () => createLimiter(tokenBucket({ limit: 3, per: '3s', by: 'user'
 const withCode = (code: string) => expect.objectContaining({ code })
 
 describe('a limiter', () => {
-  it('answers as the map says it does', () => {
+  it('returns complete decisions', () => {
     const limiter = createLimiter(tokenBucket({ limit: 100, per: '1m', burst: 20 }), {
       clock: manualClock(),
     })
@@ -84,7 +84,7 @@ describe('a limiter', () => {
   })
 
   it.each([-1, 0.5, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '1', null, 1_000_000_000_001, 1n])(
-    'refuses the cost %o: a half is not nothing',
+    'refuses the cost %o',
     (cost) => {
       const { limiter } = made()
       for (const verb of ['allow', 'check', 'peek', 'charge', 'refund'] as const) {
@@ -107,7 +107,7 @@ describe('a limiter', () => {
     expect(limiter.peek('a').remaining).toBe(2)
   })
 
-  it('does not answer allow() where a leaky bucket may delay', () => {
+  it('refuses allow() with a leaky bucket', () => {
     const limiter = createLimiter([three, leakyBucket({ limit: 1, per: '1s' })])
     expect(() => limiter.allow('a')).toThrow(withCode('SLUICE_ALLOW_DELAYS'))
     expect(limiter.size()).toBe(0)
@@ -154,7 +154,7 @@ describe('a limiter', () => {
     expect(limiter.size()).toBe(0)
   })
 
-  it('is over when closed', async () => {
+  it('refuses calls after close', async () => {
     const { limiter } = made()
     limiter.check('a', 3)
     const waiting = limiter.wait('a')
@@ -207,7 +207,7 @@ describe('a limiter', () => {
     },
   )
 
-  it('survives hostile values: they are shown, briefly, and never run', () => {
+  it('survives hostile values: errors show them briefly and never run them', () => {
     const { limiter } = made()
     const { proxy, revoke } = Proxy.revocable({}, {})
     revoke()
@@ -256,7 +256,7 @@ describe('a limiter', () => {
     [() => made().limiter.check(42 as never), /String\(id\)/],
     [() => made().limiter.checkMany([{ key: 'a' }, { key: 'b', cost: -1 }]), /request 1: cost/],
     [() => made().limiter.checkMany(['a'] as never), /request 0: /],
-  ])('teaches what was meant, case %#', (mistake, lesson) => {
+  ])('explains common mistakes, case %#', (mistake, lesson) => {
     expect(mistake).toThrow(lesson)
   })
 
@@ -268,7 +268,7 @@ describe('a limiter', () => {
     expect(createLimiter(three, { store }).check('a').allowed).toBe(true)
   })
 
-  it('takes a tier that is null for one that is left out', () => {
+  it('treats a null tier as a missing one', () => {
     expect(made().limiter.check('a', 1, { tier: null } as never).remaining).toBe(2)
   })
 

@@ -73,7 +73,7 @@ describe.each([
   ['synchronous', false],
   ['asynchronous', true],
 ])('a %s line', (_, isLater) => {
-  it('gives what the check has given', async () => {
+  it('returns the result of the check', async () => {
     const { join, advance } = made(onePerSecond, isLater)
     const first = join('first')
     await advance(0)
@@ -126,7 +126,7 @@ describe.each([
     expect(passed.slice(17)).toEqual(['high 20', 'high 19', 'high 18', 'high 17'])
   })
 
-  it('reckons with the calls that are really ahead', async () => {
+  it('predicts waits from the calls that are really ahead', async () => {
     const { join, limiter } = made(onePerSecond, isLater)
     limiter.check('a')
     for (let i = 0; i < 5; i += 1) void join('zero')
@@ -166,7 +166,7 @@ describe.each([
     expect(takes).toEqual([])
   })
 
-  it('lets the head look again no later than it asks to', async () => {
+  it('wakes the head within its poll interval', async () => {
     const { join, advance, takes, limiter, passed } = made(onePerSecond, isLater)
     vi.spyOn(Math, 'random').mockReturnValue(0)
     limiter.charge('a', 60)
@@ -188,7 +188,7 @@ describe.each([
     expect(passed).toEqual([])
   })
 
-  it('knows no wait for what is held, but gives up in time', async () => {
+  it('predicts no wait for held units, but gives up in time', async () => {
     const { join, advance, limiter } = made(concurrency({ limit: 1, hold: '1m' }), isLater)
     limiter.tryAcquire('a')
     const waits = ['first', 'second'].map((name) => join(name, { maxWaitUs: 2_000_000 }))
@@ -202,7 +202,7 @@ describe.each([
     expect(answers[0].decision.retryAfterMs).toBeGreaterThan(57_000)
   })
 
-  it('rejects with what a check or a look throws, and goes on with the next call', async () => {
+  it('rejects with the error of a check or peek, and continues with the next call', async () => {
     const { join, advance, passed, limiter } = made(onePerSecond, isLater)
     limiter.check('a')
     const failing = () => {
@@ -218,7 +218,7 @@ describe.each([
     expect(passed).toEqual(['next'])
   })
 
-  it('answers every call, whatever happens, and keeps nothing of it', async () => {
+  it('answers every call under random events, and keeps no state', async () => {
     for (let seed = 1; seed <= 10; seed += 1) {
       const { join, advance, queue, limiter } = made(tokenBucket({ limit: 5, per: '1s' }), isLater)
       const random = seededRandom(seed)
@@ -251,7 +251,7 @@ describe.each([
     }
   })
 
-  it('takes back what was admitted to a call that gave up while held for its slot', async () => {
+  it('undoes the admission of a call that gives up while it waits for its slot', async () => {
     const { join, advance, limiter } = made(leakyBucket({ limit: 1, per: '1s' }), isLater)
     limiter.check('a')
     const abort = new AbortController()
@@ -266,8 +266,8 @@ describe.each([
   })
 })
 
-describe('a line on checks that come later', () => {
-  it('takes back what is admitted to a call that has given up meanwhile', async () => {
+describe('a line with asynchronous checks', () => {
+  it('undoes the admission of a call that has given up meanwhile', async () => {
     const { join, advance, limiter, passed } = made(onePerSecond, true)
     const abort = new AbortController()
     const dropped = vi.fn(() => limiter.refund('a', 1))
@@ -290,7 +290,7 @@ describe('a line on checks that come later', () => {
     expect(passed).toEqual(['first'])
   })
 
-  it('keeps the order of calls whose looks are still under way', async () => {
+  it('keeps the order of calls with pending peeks', async () => {
     const { join, advance, passed, limiter } = made(onePerSecond, true)
     limiter.check('a')
     void join('first')

@@ -32,7 +32,7 @@ describe.each(Object.entries(stores))('a penalty on %s', (_name, make) => {
     return { clock, limiter, refuse }
   }
 
-  it('blocks a key after so many refusals within that time, longer each time', () => {
+  it('blocks a key after `after` refusals within `within`, longer each time', () => {
     const { clock, limiter, refuse } = made()
     refuse(2)
     expect(limiter.peek('a')).toMatchObject({ allowed: false, source: 'store' })
@@ -48,7 +48,7 @@ describe.each(Object.entries(stores))('a penalty on %s', (_name, make) => {
     expect(limiter.peek('a')).toMatchObject({ source: 'blocked', retryAfterMs: 600_000 })
   })
 
-  it('forgets refusals after that time, and blocks after ten times as long', () => {
+  it('forgets refusals after `within`, and blocks after ten times their duration', () => {
     const { clock, limiter, refuse } = made()
     refuse(2)
     clock.advance(10_000)
@@ -98,7 +98,7 @@ describe.each(Object.entries(stores))('a penalty on %s', (_name, make) => {
     expect(limiter.peek({ user: 'b' }).source).toBe('store')
   })
 
-  it('refuses what it has counted, however fast units refill', () => {
+  it('refuses a counted call even if units refill fast', () => {
     const clock = manualClock()
     const nowUs = () => {
       clock.advance(0.001)
@@ -115,7 +115,7 @@ describe.each(Object.entries(stores))('a penalty on %s', (_name, make) => {
     expect(limiter.check('a').allowed).toBe(false)
   })
 
-  it('is no rule of a decision', () => {
+  it('is not one of a decision’s rules', () => {
     const { limiter } = made()
     expect(limiter.check('a').rules.map(({ rule }) => rule)).toEqual(['fixed-window'])
   })

@@ -53,7 +53,7 @@ describe.each(Object.entries(stores))('permits on %s', (_name, make) => {
     expect(limiter.stats().held).toBe(0)
   })
 
-  it('settle what was really used', () => {
+  it('settle the actual cost', () => {
     const { take, left } = made(5)
     const one = take('a', 4)
     one.settle(1)
@@ -64,7 +64,7 @@ describe.each(Object.entries(stores))('permits on %s', (_name, make) => {
     expect(left()).toEqual([4, 5])
   })
 
-  it('come back by themselves, and free nothing of others then', () => {
+  it('expire by themselves, and free no other units afterwards', () => {
     const { clock, take, left } = made()
     const dead = take()
     take()
@@ -75,7 +75,7 @@ describe.each(Object.entries(stores))('permits on %s', (_name, make) => {
     expect(left()[0]).toBe(1)
   })
 
-  it.each(['reset', 'clear'] as const)('free nothing of others after %s', (verb) => {
+  it.each(['reset', 'clear'] as const)('free no other units after %s', (verb) => {
     const { limiter, take, left } = made()
     const before = take()
     limiter[verb]('a')
@@ -126,7 +126,7 @@ describe.each(Object.entries(stores))('permits on %s', (_name, make) => {
     expect(limiter.stats().held).toBe(1)
   })
 
-  it('are released when the work of run has ended, however', async () => {
+  it('are released when the work of run has ended in any way', async () => {
     const { limiter, left } = made(1)
     expect(await limiter.run('a', () => left()[0])).toBe(0)
     await expect(
@@ -152,7 +152,7 @@ describe('a limiter with a concurrency rule', () => {
 
   const limiter = createLimiter(concurrency({ limit: 1, hold: '1m' }))
 
-  it('takes only verbs that give a permit', async () => {
+  it('refuses verbs that give no permit', async () => {
     const needs = expect.objectContaining({ code: 'SLUICE_NEEDS_ACQUIRE' })
     expect(() => limiter.allow('a')).toThrow(needs)
     expect(() => limiter.check('a')).toThrow(needs)

@@ -36,7 +36,7 @@ describe('a policy', () => {
     expect(limiter.check('staff:1').remaining).toBe(Number.POSITIVE_INFINITY)
   })
 
-  it('takes null for no tier, as databases do', () => {
+  it('treats null as no tier', () => {
     const policy = createPolicy({ tiers, tierOf: () => null as never, defaultTier: 'free' })
     const limiter = createLimiter(policy)
     policy.setTier('a', 'pro')
@@ -48,7 +48,7 @@ describe('a policy', () => {
     expect(limiter.check('a').capacity).toBe(10)
   })
 
-  it('tells a tier that is none from a tierOf that answers later', () => {
+  it('distinguishes an unknown tier from an asynchronous tierOf', () => {
     const policy = createPolicy({ tiers, tierOf: async () => 'free' } as never)
     expect(() => policy.tierOf('a') && policy.rulesFor('a')).toThrow(/must answer at once/)
     expect(() => createPolicy({ tiers, defaultTier: 5 as never })).toThrow(
@@ -56,7 +56,7 @@ describe('a policy', () => {
     )
   })
 
-  it('may come again with other rules, and what was used stays used', () => {
+  it('may be replaced by one with other rules, and used units stay used', () => {
     const store = memoryStore({ clock: manualClock() })
     const of = (free: ReturnType<typeof gcra>[]) =>
       createLimiter(createPolicy({ tiers: { free }, defaultTier: 'free' }), { store, share: true })
@@ -68,7 +68,7 @@ describe('a policy', () => {
     )
   })
 
-  it('lets an override replace the rules of any tier, until it is taken back', () => {
+  it('lets an override replace the rules of any tier until it is removed', () => {
     const policy = createPolicy({
       tiers,
       defaultTier: 'free',
@@ -105,7 +105,7 @@ describe('a policy', () => {
     expect(wrong).toEqual([])
   })
 
-  it('neither punishes an upgrade nor lets anybody gain by switching back and forth', () => {
+  it('neither punishes an upgrade nor rewards switching back and forth', () => {
     const clock = manualClock()
     const slow = tokenBucket({ limit: 1, per: '1d', burst: 10 })
     const fast = tokenBucket({ limit: 10, per: '1s' })
@@ -123,7 +123,7 @@ describe('a policy', () => {
     expect(limiter.check('a').allowed).toBe(true)
   })
 
-  it('keeps what an inactive rule had used for when it comes back', () => {
+  it('keeps the used units of an inactive rule until it is active again', () => {
     const clock = manualClock()
     const policy = createPolicy({ tiers, defaultTier: 'pro' })
     const limiter = createLimiter(policy, { clock })
@@ -134,7 +134,7 @@ describe('a policy', () => {
     expect(limiter.peek('a').rules.map(({ remaining }) => remaining)).toEqual([92, 993])
   })
 
-  it('gives states of their own to rules that share a name but not an algorithm', () => {
+  it('separates the states of rules with one name and different algorithms', () => {
     const policy = createPolicy({
       tiers: {
         one: tokenBucket({ limit: 5, per: '1m', name: 'api' }),
@@ -165,7 +165,7 @@ describe('a policy', () => {
     expect(limiter.peek('a', 10).allowed).toBe(false)
   })
 
-  it('frees nothing by way of a window that follows the clock', () => {
+  it('frees nothing by a switch to a window aligned to the clock', () => {
     const clock = manualClock(1_767_225_600_999_000)
     const policy = createPolicy({
       tiers: {
@@ -240,7 +240,7 @@ describe('a policy', () => {
     expect([...limiter.entries()][0].decision).toMatchObject({ allowed: true, remaining: 70 })
   })
 
-  it('says what to do about an asynchronous tierOf', () => {
+  it('explains what to do about an asynchronous tierOf', () => {
     const policy = createPolicy({ tiers, tierOf: (async () => 'free') as never })
     expect(() => createLimiter(policy).check('a')).toThrow(/must answer at once/)
   })

@@ -35,7 +35,7 @@ describe.each<{ name: string; make(): Store | AsyncStore }>([
   { name: 'redisStore', make: () => redisStore(client()) },
   { name: 'remoteStore', make: () => remoteStore(rows()) },
 ])('two limiters on one $name', ({ make }) => {
-  it('need names of their own, whatever their rules', () => {
+  it('need different names, with any rules', () => {
     const store = make()
     on(store)
     expect(() => on(store)).toThrow(inUse)
@@ -57,7 +57,7 @@ describe.each<{ name: string; make(): Store | AsyncStore }>([
     expect(() => on(store, { name: 'two', share: true })).toThrow(inUse)
   })
 
-  it('may have one name after the other, and go on from what was used', async () => {
+  it('may use one name one after the other, and keep used units', async () => {
     const store = make()
     for (let i = 0; i < 3; i += 1) {
       const limiter = on(store)

@@ -79,7 +79,7 @@ function checkWindow(what: string, windowMs: unknown): void {
   throw new SluiceError(
     'SLUICE_DURATION',
     `${what} must be a number of milliseconds from 1 to ${LONGEST_MS.toLocaleString('en')} ` +
-      `(400 days), got ${shown(windowMs)}. Leave the limit out where nothing is to be limited.`,
+      `(400 days), got ${shown(windowMs)}. To limit nothing, leave the limit out.`,
   )
 }
 
