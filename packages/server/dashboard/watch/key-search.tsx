@@ -96,7 +96,7 @@ function Searched({ text, keys }: Found) {
  * keysWith finds keys that contain a text: first those on the page, used or not, then keys in use.
  */
 async function keysWith(text: string, { top, start }: LiveState): Promise<string[]> {
-  const shown = [...top.limited, ...top.talking].map(({ key }) => key)
+  const shown = [...(top?.limited ?? []), ...(top?.talking ?? [])].map(({ key }) => key)
   const keys = new Set(shown.filter((key) => key.includes(text)))
   for (const limiter of ['tiers', ...Object.keys(start.routes)]) {
     if (keys.size >= SHOWN) break

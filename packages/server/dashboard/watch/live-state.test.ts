@@ -37,6 +37,12 @@ describe('the state of a stream', () => {
     expect(sumOf(news.counts, { route: '', tier: 'pro' }).allowed).toBe(0)
   })
 
+  it('does not know the top keys before the first second', () => {
+    const started = startedState(start, undefined)
+    expect(started.top).toBeUndefined()
+    expect(startedState(start, withSecond(started, news)).top).toEqual({ limited: [], talking: [] })
+  })
+
   it('has decisions about a key once, the newest first, also after a reconnect', () => {
     const decision = (atMs: number) => ({ atMs, rule: 'r' }) as LiveDecision
     const told = { key: 'k', decisions: [decision(1), decision(2)], leftOut: 3 }

@@ -14,7 +14,8 @@ export interface LiveState {
   readonly start: LiveStart
   /** The last five minutes, the newest last. */
   readonly seconds: readonly LiveSecond[]
-  readonly top: LiveTop
+  /** Undefined until the first second. */
+  readonly top: LiveTop | undefined
   readonly away: readonly LiveAway[]
   /** Decisions about the open key, the newest first. */
   readonly decisions: readonly LiveDecision[]
@@ -27,10 +28,9 @@ const DECISIONS_KEPT = 50
 
 /** startedState starts with the first event; the top keys follow with the first second. */
 export function startedState(start: LiveStart, before: LiveState | undefined): LiveState {
-  const top = before?.top ?? { limited: [], talking: [] }
   const { history: seconds, away } = start
   const { decisions = [], leftOut = 0 } = before ?? {}
-  return { start, seconds, top, away, decisions, leftOut }
+  return { start, seconds, top: before?.top, away, decisions, leftOut }
 }
 
 /** withSecond adds a second. */

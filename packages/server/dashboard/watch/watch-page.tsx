@@ -95,7 +95,7 @@ export function WatchPage() {
               id="limited-title"
               title="Top clients by refusals"
               none="No refusals."
-              keys={state.top.limited}
+              keys={state.top?.limited}
               ofRefusals
               look={look}
             />
@@ -103,7 +103,7 @@ export function WatchPage() {
               id="talking-title"
               title="Top clients by requests"
               none="No requests."
-              keys={state.top.talking}
+              keys={state.top?.talking}
               look={look}
             />
             <Refusals state={state} />
