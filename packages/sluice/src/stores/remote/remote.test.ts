@@ -213,6 +213,16 @@ describe('remoteStore', () => {
     ])
   })
 
+  it('treats a swap that does not say whether it was done as a failure', async () => {
+    const { engine } = rowMap(systemClock)
+    const told = vi.fn()
+    const swap = (async () => {}) as unknown as RemoteRows['swap']
+    const store = remoteStore({ ...engine, swap })
+    const limiter = createLimiter(rule, { store, onDegraded: (error) => told(error.message) })
+    for (let i = 0; i < 6; i += 1) expect((await limiter.check('alice')).source).toBe('local')
+    expect(told.mock.calls).toEqual([['the store failed: swap() returned no boolean.']])
+  })
+
   it('ends a permit whose extensions are still under way, and frees all that it holds', async () => {
     const clock = manualClock()
     const store = remoteStore(rowMap(clock).engine, { clock })

@@ -12,15 +12,18 @@ export function createRowsEngine(rows: RemoteRows, clock: Clock): Engine {
 
   async function read(asked: readonly string[]): Promise<Found> {
     const { texts, versions, nowUs }: RowsRead = await rows.read(asked)
-    const atUs = callerUs ? callerUs() : nowUs
-    if (texts.length === asked.length && atUs !== undefined && atUs > 0) {
-      return { nowUs: Math.floor(atUs), texts, versions }
+    const atUs = Math.floor(callerUs?.() ?? nowUs ?? 0)
+    if (texts.length !== asked.length) {
+      throw new Error(`read() returned ${texts.length} texts for ${asked.length} names.`)
     }
-    throw new Error(
-      texts.length === asked.length
-        ? "read() returned no nowUs. If the engine has no clock, set time: 'caller'."
-        : `read() returned ${texts.length} texts for ${asked.length} names.`,
-    )
+    if (atUs > 0) return { nowUs: atUs, texts, versions }
+    throw new Error("read() returned no nowUs. If the engine has no clock, set time: 'caller'.")
+  }
+
+  async function swap(changes: Parameters<Engine['swap']>[0]): Promise<boolean> {
+    const isSwapped: unknown = await rows.swap(changes)
+    if (typeof isSwapped === 'boolean') return isSwapped
+    throw new Error('swap() returned no boolean.')
   }
 
   async function* list(
@@ -47,8 +50,9 @@ export function createRowsEngine(rows: RemoteRows, clock: Clock): Engine {
       for (const [i, name] of left.entries()) {
         const from = texts[i]
         if (from === null) continue
-        const change = { name, from, version: versions?.[i], to: null, expiresMs: 1 }
-        if (!(await limited(rows.swap([{ ...change, nowUs, untilUs: 0 }])))) lost.push(name)
+        const version = versions?.[i]
+        const change = { name, from, version, to: null, expiresMs: 1, nowUs, untilUs: 0 }
+        if (!(await limited(swap([change])))) lost.push(name)
       }
       left = lost
     }
@@ -64,7 +68,7 @@ export function createRowsEngine(rows: RemoteRows, clock: Clock): Engine {
     slotOf: () => 0,
     partOf: () => 0,
     visit: ({ names }) => read(names),
-    swap: (changes) => rows.swap(changes),
+    swap,
     async *keys(names, limited) {
       for await (const page of list(names, limited)) yield page.map(names.keyOf)
     },
