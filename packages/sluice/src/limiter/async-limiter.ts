@@ -123,7 +123,8 @@ export function createAsyncLimiter(
         read: (actual) => gate.costOf(set, actual),
         done: async () => {},
         async finish(change) {
-          await extending
+          // Without an await if none is under way: what the caller asks next comes after it.
+          if (extending) await extending
           if (held) await table.finish(about, held, change, holdUs)
           wake(key)
         },

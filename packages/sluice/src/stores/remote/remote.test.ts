@@ -241,6 +241,17 @@ describe('remoteStore', () => {
     }
   })
 
+  it('ends a permit before what is asked next, also without waiting for it', async () => {
+    const clock = manualClock()
+    const store = remoteStore(rowMap(clock).engine, { clock })
+    const rule = concurrency({ limit: 5, hold: '10s' })
+    const limiter = createLimiter(rule, { store, timeoutMs: 5_000 })
+    const permit = await limiter.tryAcquire('alice', 5)
+    const ended = permit.allowed && permit.release()
+    expect((await limiter.tryAcquire('alice', 5)).allowed).toBe(true)
+    await ended
+  })
+
   it('never treats a row that it cannot decode as fresh', async () => {
     const { engine, rows } = rowMap(systemClock)
     rows.set('sl/alice', { text: 'of a later version', version: 1 })
