@@ -57,7 +57,7 @@ export function createAsyncLimiter(
   const line = createWaitQueue(store.clock, steadyClock(store.clock))
   const open = createOpenPermits(() => Math.floor(performance.now() * 1_000))
 
-  /** A key as requests have it: as a text, and its fields. */
+  /** Returns a key as text, and its fields. */
   function texts(given: AnyKey): KeyTexts {
     const key = hash ? hash(given) : given
     return typeof key === 'string' ? { key, fields: undefined } : { key: lineOf(key), fields: key }
@@ -68,7 +68,7 @@ export function createAsyncLimiter(
     return { set, key, fields, cost }
   }
 
-  /** A mistake of the caller rejects; an async function would cost one more promise. */
+  /** Decides. Invalid arguments reject. Not `async`, which would cost one more promise. */
   function decide(
     given: string,
     cost: number | CostByRule,
@@ -92,7 +92,7 @@ export function createAsyncLimiter(
     for (const part of partsOf(key)) line.wake(part)
   }
 
-  /** Decides, and gives a permit if it is admitted. */
+  /** Decides, and returns a permit if the call is admitted. */
   async function acquireNow(
     call: Call,
     isCounted: boolean,
@@ -102,7 +102,7 @@ export function createAsyncLimiter(
     const { decision, held: first } = await table.acquire(about, isCounted)
     if (!decision.allowed) return noPermit(decision)
     let held = first
-    /** The extension under way: it moves the hold, and what comes next must know where to. */
+    /** The extension in flight. It moves the hold, so later calls must wait for it. */
     let extending: Promise<boolean> | undefined
     const holdUs = held ? holdUsOf(set.rules) : 0
 
@@ -110,7 +110,7 @@ export function createAsyncLimiter(
       await earlier
       if (!held) return true
       const extended = await table.extend(about, held)
-      // What is not known to be held is not released: it would free the units of another.
+      // Do not release holds of unknown state: that could free the units of another permit.
       held = extended ?? { ...held, holds: new Float64Array(held.holds.length) }
       return !!extended
     }

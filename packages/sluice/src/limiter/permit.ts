@@ -165,6 +165,7 @@ export interface OpenPermits {
   delete(entry: object): void
 }
 
+/** createOpenPermits creates a counter without permits. */
 export function createOpenPermits(nowUs: () => number): OpenPermits {
   const entries = new Set<{ readonly untilUs: number }>()
 

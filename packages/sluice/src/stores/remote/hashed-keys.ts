@@ -3,11 +3,14 @@ import type { AnyKey } from '../../core/key.ts'
 import { sha256 } from '../../core/sha256.ts'
 import { createRecent } from './recent.ts'
 
-/** What a hashed key begins with. Over HTTP such a text is hashed again, so no client can send it. */
+/**
+ * The prefix of hashed keys. Keys from requests with this prefix are hashed again, so no client can
+ * send one.
+ */
 const MARK = 'sluice:hash:'
 const HASHED = /^sluice:hash:[\da-f]{32}$/
 
-/** Keys that are remembered, so that a busy one is hashed once. */
+/** The most cached hashes, so that a busy key is hashed once. */
 const MOST_KEYS = 10_000
 
 /**
@@ -25,14 +28,17 @@ export function createKeyHash(secret: string): (key: AnyKey) => AnyKey {
   return (key) => (typeof key === 'string' ? hash(key) : key.map((value) => value && hash(value)))
 }
 
-/** A key that `entries` listed is a hash already, so that it can be asked about, blocked and reset. */
+/**
+ * Returns the hash of a key. A hash that `entries` has listed stays as it is, so that all verbs
+ * accept it.
+ */
 function hashOf(key: string, secret: string): string {
   if (HASHED.test(key)) return key
-  // Nested, so that a hash does not allow to compute that of a longer key.
+  // Nested, against length extension: a hash must not reveal the hash of a longer key.
   return MARK + sha256(`${secret}\0${sha256(`${secret}\0${key}`)}`).slice(0, 32)
 }
 
-/** checkSecret throws unless `secret` is left out, or a text that cannot be guessed quickly. */
+/** checkSecret throws unless `secret` is undefined or a string that is hard to guess. */
 export function checkSecret(where: string, secret: unknown): void {
   if (secret === undefined || (typeof secret === 'string' && secret.length >= 16)) return
   const came = typeof secret === 'string' ? `${secret.length}` : shown(secret)
