@@ -105,13 +105,14 @@ async function wakesMs(holder: Waiting, waiter: Waiting, times: number): Promise
 
 describe('a caller that waits for a unit', () => {
   const rule = concurrency({ limit: 1, hold: '1m' })
+  const name = { name: 'wake', share: true }
 
   it.each(['Redis', 'shared memory'])('gets what another node on %s releases', async (where) => {
     const shared = sharedMemoryStore()
     const nodes = [0, 1].map(() =>
       where === 'Redis'
-        ? createLimiter(rule, { store: redisStore(redis.client), name: 'wake', timeoutMs: 5_000 })
-        : createLimiter(rule, { store: attachSharedMemory(shared.handle), name: 'wake' }),
+        ? createLimiter(rule, { store: redisStore(redis.client), ...name, timeoutMs: 5_000 })
+        : createLimiter(rule, { store: attachSharedMemory(shared.handle), ...name }),
     ) as unknown as Waiting[]
     const taken = await wakesMs(nodes[0], nodes[1], 12)
     const [median, most] = [taken[taken.length / 2], taken[taken.length - 1]]
