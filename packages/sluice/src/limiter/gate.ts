@@ -250,8 +250,7 @@ function exceeds(set: RuleSet, cost: Cost): SluiceError {
 function unknownRule(name: string, names: ReadonlySet<string>): SluiceError {
   return new SluiceError(
     'SLUICE_COST',
-    `cost: no rule is called ${shown(name)}. There is ${[...names].join(', ')}. Options are the third ` +
-      'argument.',
+    `cost: no rule is called ${shown(name)}. The rules are: ${[...names].join(', ')}.`,
   )
 }
 
