@@ -107,12 +107,11 @@ export function createAsyncLimiter(
     const holdUs = held ? holdUsOf(set.rules) : 0
 
     async function extendAfter(earlier: Promise<boolean> | undefined): Promise<boolean> {
-      await earlier
-      if (!held) return true
-      const extended = await table.extend(about, held)
+      if (earlier) await earlier
+      const extended = held && (await table.extend(about, held))
       // Do not release holds of unknown state: that could free the units of another permit.
-      held = extended ?? { ...held, holds: new Float64Array(held.holds.length) }
-      return !!extended
+      if (held) held = extended ?? { ...held, holds: new Float64Array(held.holds.length) }
+      return !held || !!extended
     }
 
     return permitOn<AsyncPermit<never>, Promise<void>>(
@@ -129,8 +128,11 @@ export function createAsyncLimiter(
           wake(key)
         },
         extend() {
-          extending = extendAfter(extending)
-          return extending
+          const extended = extendAfter(extending).finally(() => {
+            if (extending === extended) extending = undefined
+          })
+          extending = extended
+          return extended
         },
       },
       open,

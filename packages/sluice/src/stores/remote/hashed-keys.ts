@@ -45,6 +45,6 @@ export function checkSecret(where: string, secret: unknown): void {
   throw new SluiceError(
     'SLUICE_OPTION',
     `${where}: hashKeys must be a secret of at least 16 characters, got ${came}. All nodes need the ` +
-      'same one, for example from `openssl rand -hex 16`.',
+      'same: `openssl rand -hex 16`.',
   )
 }

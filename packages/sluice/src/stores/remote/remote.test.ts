@@ -246,10 +246,20 @@ describe('remoteStore', () => {
     const store = remoteStore(rowMap(clock).engine, { clock })
     const rule = concurrency({ limit: 5, hold: '10s' })
     const limiter = createLimiter(rule, { store, timeoutMs: 5_000 })
-    const permit = await limiter.tryAcquire('alice', 5)
-    const ended = permit.allowed && permit.release()
-    expect((await limiter.tryAcquire('alice', 5)).allowed).toBe(true)
-    await ended
+    for (const isExtended of [false, true]) {
+      const permit = await limiter.tryAcquire('alice', 5)
+      if (!permit.allowed) throw new Error('refused')
+      clock.advance(6_000)
+      const extended = isExtended && permit.extend()
+      const seen = await limiter.peek('alice', 5)
+      expect(seen.retryAfterMs > 9_000).toBe(isExtended)
+      await extended
+      const ended = permit.release()
+      const next = await limiter.tryAcquire('alice', 5)
+      expect(next.allowed).toBe(true)
+      await ended
+      if (next.allowed) await next.release()
+    }
   })
 
   it('never treats a row that it cannot decode as fresh', async () => {
