@@ -248,9 +248,10 @@ function exceeds(set: RuleSet, cost: Cost): SluiceError {
 }
 
 function unknownRule(name: string, names: ReadonlySet<string>): SluiceError {
+  const hint = CALL_OPTIONS.includes(name) ? ' Options are the third argument.' : ''
   return new SluiceError(
     'SLUICE_COST',
-    `cost: no rule is called ${shown(name)}. The rules are: ${[...names].join(', ')}.`,
+    `cost: no rule is called ${shown(name)}. The rules are: ${[...names].join(', ')}.${hint}`,
   )
 }
 
