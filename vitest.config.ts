@@ -3,7 +3,9 @@ import { defineConfig } from 'vitest/config'
 import { readmeBlocks } from './test/readme-blocks.ts'
 
 /** They only compute, so they run beside the units. */
-const models = ['broken-twins', 'conformance', 'fleet-random'].map((name) => `test/${name}.test.ts`)
+const models = ['broken-twins', 'conformance', 'fleet-random', 'fleet-stand-in', 'models'].map(
+  (name) => `test/${name}.test.ts`,
+)
 
 /** They exchange the clock of their process. */
 const virtualTime = 'packages/server/src/simulate/fleet/*.test.ts'

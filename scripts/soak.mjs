@@ -51,6 +51,8 @@ function soakConformance(minutes) {
           ...process.env,
           SLUICE_STEPS: values.steps,
           SLUICE_DECISIONS: values.decisions,
+          SLUICE_STALL_MS: '10000',
+          SLUICE_TERMINATE_MS: '30000',
           SLUICE_SEED: seed,
         },
       },

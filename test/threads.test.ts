@@ -11,8 +11,8 @@ import { type Call, linearization } from './threads/linearizable.ts'
 import { stalledCopy } from './threads/stalls.ts'
 
 const decisions = Number(process.env.SLUICE_DECISIONS ?? 300_000)
-const stallMs = Number(process.env.SLUICE_STALL_MS ?? 10_000)
-const terminateMs = Number(process.env.SLUICE_TERMINATE_MS ?? 30_000)
+const stallMs = Number(process.env.SLUICE_STALL_MS ?? 5_000)
+const terminateMs = Number(process.env.SLUICE_TERMINATE_MS ?? 10_000)
 const timeout = 60_000 + decisions / 10 + terminateMs
 
 beforeAll(buildLibrary, 60_000)
@@ -242,7 +242,7 @@ describe('threads that are terminated at any moment', () => {
       expect(lost).toBeLessThanOrEqual(terminated)
       // 10 ms for each lock left behind, and time for the machine to do other things.
       expect(longestMs).toBeLessThan(1_000)
-      expect(terminated).toBeGreaterThan(terminateMs / 200)
+      expect(terminated).toBeGreaterThan(terminateMs / 500)
       // Or there would have been nothing to heal.
       expect(movedBuckets(crew)).toBeGreaterThan(0)
     },
