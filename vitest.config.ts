@@ -3,9 +3,10 @@ import { defineConfig } from 'vitest/config'
 import { readmeBlocks } from './test/readme-blocks.ts'
 
 /** They only compute, so they run beside the units. */
-const models = ['broken-twins', 'conformance', 'fleet-random', 'fleet-stand-in', 'models'].map(
-  (name) => `test/${name}.test.ts`,
-)
+const models = [
+  ...['broken-twins', 'conformance', 'console-docs', 'fleet', 'fleet-random', 'fleet-stand-in'],
+  'models',
+].map((name) => `test/${name}.test.ts`)
 
 /** They exchange the clock of their process. */
 const virtualTime = 'packages/server/src/simulate/fleet/*.test.ts'
@@ -16,6 +17,8 @@ export default defineConfig({
   test: {
     // No test measures time; on a busy machine a million keys take a while.
     testTimeout: 60_000,
+    // Vitest would leave one of two cores alone.
+    maxWorkers: 2,
     projects: [
       {
         extends: true,
