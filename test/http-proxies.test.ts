@@ -53,7 +53,7 @@ for (const [name, start] of Object.entries(proxiedServers)) {
     it('counts an unparsable entry as the proxy that wrote it', async () => {
       const ask = await open(true, { ...framework, allowList: ['127.0.0.1'] })
       const statuses: number[] = []
-      for (const text of ['nobody', 'x'.repeat(5_000), '<>']) statuses.push(await ask(text))
+      for (const text of ['not an address', 'x'.repeat(5_000), '<>']) statuses.push(await ask(text))
       expect(statuses).toEqual([200, 200, 429])
     })
 

@@ -1,3 +1,5 @@
+// Longer than the other files: the contract of algorithms, with its defaults and checks, reads best on one page.
+
 import { MOST_UNITS } from './cost.ts'
 import { SluiceError, shown } from './errors.ts'
 import type { Param, Params } from './params.ts'

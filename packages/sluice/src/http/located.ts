@@ -7,7 +7,7 @@ import { warnOfProxies } from './framework.ts'
 export type Located = Found & { readonly address: Address }
 
 /** The unspecified address `::`, under which clients with unreadable addresses count. */
-const NOBODY: Address = [0, 0, 0, 0, 0, 0, 0, 0]
+const UNSPECIFIED: Address = [0, 0, 0, 0, 0, 0, 0, 0]
 
 /**
  * located returns a client whose address is known. Clients with an unreadable address and no
@@ -15,7 +15,7 @@ const NOBODY: Address = [0, 0, 0, 0, 0, 0, 0, 0]
  * requests of closed connections, so the configuration must be the reason.
  */
 export function located(client: Found): Located {
-  const address = client.address ?? (client.isVague ? NOBODY : undefined)
+  const address = client.address ?? (client.isVague ? UNSPECIFIED : undefined)
   if (address) return { ...client, address }
   throw new SluiceError(
     'SLUICE_OPTION',

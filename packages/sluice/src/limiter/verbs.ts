@@ -1,3 +1,5 @@
+// Longer than the other files: the public types of a limiter read best on one page.
+
 import type { Clock } from '../core/clock.ts'
 import type { Decision } from '../core/decision.ts'
 import type { Duration } from '../core/duration.ts'

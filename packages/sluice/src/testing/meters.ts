@@ -1,3 +1,5 @@
+// Longer than the other files: each meter is a second, slow version of one algorithm, and they are compared side by side.
+
 import { CENTURY_US } from '../core/duration.ts'
 import type { Rule } from '../core/rule.ts'
 import { holdMeter } from './hold-meter.ts'

@@ -1,3 +1,5 @@
+// Longer than the other files: it answers one script, whose requests and rows are decoded in one place.
+
 import { createHash } from 'node:crypto'
 import { ruleFactories } from '../algorithms/parse-rule.ts'
 import { penaltyRule } from '../algorithms/penalty.ts'
